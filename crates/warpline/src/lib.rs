@@ -63,6 +63,7 @@ mod speculative;
 mod sync;
 pub mod timeline;
 mod timewarp;
+mod tuning;
 pub mod warm_up;
 mod watch;
 mod worker_limit;

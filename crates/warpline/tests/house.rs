@@ -60,10 +60,7 @@ const CIRCLES: imports::Known<'_> = &[
     ("warpline/conservative/windows", &["remote", "sending", "shared", "worker"]),
     ("warpline/pending", &["canceling", "dary_heap"]),
     ("warpline/settings", &["engine", "parallel", "timewarp"]),
-    (
-        "warpline/speculative",
-        &["executing", "regrid", "sending", "shared", "stretch", "width", "window", "worker"],
-    ),
+    ("warpline/speculative", &["regrid", "sending", "shared", "stretch", "width", "worker"]),
     (
         "warpline/timewarp",
         &[

@@ -8,13 +8,13 @@
 
 use std::time::Instant;
 
-use warpline_core::{EventKey, Fault, Io, LogicalProcess, Model};
+use warpline_core::{Fault, Io, LogicalProcess, Model};
 
 use super::{
     event::{Event, Parity},
     regrid::Reason,
     sending::Sender,
-    window::Window,
+    window::{Executed, Window},
     worker::Worker,
 };
 use crate::{
@@ -23,17 +23,6 @@ use crate::{
     panics,
     run::ProgressMonitor,
 };
-
-/// How an LP has come through its events.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Executed {
-    /// How many it has handled.
-    pub(super) events: u64,
-    /// The last one, or the one at which it stopped.
-    pub(super) last: Option<EventKey>,
-    /// Whether it stopped at a blocking I/O event.
-    pub(super) is_stopped: bool,
-}
 
 /// Lets an LP handle events, which come in the order of their keys, and what it sends itself within
 /// the window. Self-sent outputs go to `outputs`. A panic leaves `executed` as it was before the
@@ -181,7 +170,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// Handles the events of one LP after the other. `at` moves on to the next LP's first event
     /// before an LP is handled.
     fn execute_groups(&mut self, parity: Parity, at: &mut usize, executed: &mut Executed) {
-        let Self { windows, lps, sender, tally, sampler, .. } = self;
+        let Self { windows, lps, sender, tally, sampler, sparse, .. } = self;
         let window = &mut windows[parity.index()];
         let measures = sampler.measures(window.number);
         let is_watched = measures || sender.is_limited();
@@ -204,7 +193,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             debug_assert!(len > 0, "a group without events");
             let lp = &mut lps[local as usize];
             let group = *at..*at + len;
-            window.touch(local, lp, group.clone(), &mut sender.undo_log);
+            let is_sparse = sparse.touch(window.number, local, &lp.state);
+            window.touch(local, lp, group.clone(), &mut sender.undo_log, is_sparse);
             *executed = Executed::default();
             *at += len;
             let events = window.order[group].iter().map(|&item| &window.log[by_lp::place(item)]);

@@ -17,6 +17,7 @@
 //! | LPs handle their events of a window | [`executing`] |
 //! | late events, rollback | [`rollback`] |
 //! | what is kept of an open window | [`window`] |
+//! | copies of states before some windows only, and what is kept for them | [`sparse`], [`coasting`] |
 //! | where sends go, what comes in | [`sending`] |
 //! | which windows are committed | [`words`] |
 //! | how much memory there is, and who pays for what | [`memory`], [`paying`] |
@@ -28,7 +29,7 @@
 //!   end of every run.
 //!
 //! Those of the parts are in their modules: SPEC-A in [`executing`], SPEC-B in [`rollback`], SPEC-C
-//! in [`sending`], SPEC-E in [`window`], SPEC-F in [`memory`].
+//! in [`sending`], SPEC-E in [`window`], SPEC-F in [`memory`], SPARSE-A to SPARSE-C in [`sparse`].
 //!
 //! # References
 //!
@@ -39,6 +40,7 @@
 //! (Jefferson 1985).
 
 mod calendar;
+mod coasting;
 mod costs;
 mod diagnosis;
 mod event;
@@ -52,6 +54,7 @@ mod sending;
 mod shared;
 #[cfg(all(test, not(miri)))]
 mod simulated;
+mod sparse;
 mod stretch;
 mod width;
 mod window;
@@ -273,6 +276,7 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         counters: vec![
             ("windows", totals.gvt_rounds),
             ("late_events", sum(|tally| tally.late)),
+            ("coasted_events", sum(|tally| tally.coasted)),
             ("deep_rollbacks", sum(|tally| tally.deep_rollbacks)),
             ("regrids", results.iter().map(|worker| worker.tally.regrids).max().unwrap_or(0)),
             ("events_one_by_one", sum(|tally| tally.sequential)),

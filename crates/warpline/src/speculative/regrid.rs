@@ -305,6 +305,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let mut lost = 0;
         self.has_given_up = false;
         for parity in [oldest.other(), oldest] {
+            self.restore_sparse(parity);
             let window = &mut self.windows[parity.index()];
             self.has_given_up |= window.is_begun();
             lost += window.standing;
@@ -313,6 +314,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             self.sender.opened[parity.index()] = Opened::default();
         }
         self.sender.drop_log(None);
+        // Numbers go on there (`restart`).
+        self.sparse.give_up(self.oldest + 2);
         self.give_up_account();
         for (&id, lp) in shared.directory.lps_of(self.sender.me).iter().zip(&self.lps) {
             // Ordering: Relaxed; a barrier lies between.

@@ -18,7 +18,8 @@ use warpline_core::{LogicalProcess, Model};
 use super::{
     costs::Part,
     event::{Event, Parity},
-    executing::{Executed, execute},
+    executing::execute,
+    window::Executed,
     worker::Worker,
 };
 use crate::{
@@ -117,9 +118,13 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let is_handled_later = old_next.is_some();
         if is_handled_later {
             // The LP as it was before the next window is as it was before this one.
-            let next = &mut self.windows[parity.other().index()];
-            let lp = &mut self.lps[local as usize];
-            next.restore(local, lp, &mut self.sender.undo_log);
+            if self.windows[parity.other().index()].is_sparse(local) {
+                self.coast_and_copy(parity.other(), local);
+            } else {
+                let next = &mut self.windows[parity.other().index()];
+                let lp = &mut self.lps[local as usize];
+                next.restore(local, lp, &mut self.sender.undo_log);
+            }
         }
         let window = &mut self.windows[parity.index()];
         debug_assert!(!window.has(local), "SPEC-A: the LP has handled events of this window");
@@ -128,7 +133,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         window.order.push(by_lp::item(local, window.log.len()));
         window.log.push(event);
         let lp = &self.lps[local as usize];
-        window.touch(local, lp, start..start + 1, &mut self.sender.undo_log);
+        let log = &mut self.sender.undo_log;
+        let is_sparse = self.sparse.touch(window.number, local, &lp.state);
+        window.touch(local, lp, start..start + 1, log, is_sparse);
         window.gather(local, &mut self.places);
         self.sender.collect(is_handled_later);
         self.run(parity, local);
@@ -191,6 +198,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
                 window.add(local, event);
             }
         }
+        if self.sparse.has_failed() {
+            // What it has sent may not be known.
+            return;
+        }
         let new = self.replay(parity, local);
         let differences = self.compare(old, new);
         if let Some(old_next) = old_next {
@@ -227,8 +238,15 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         if self.sender.is_limited() && !self.can_save_again(next, local) {
             return;
         }
+        if self.sparse.has_failed() {
+            return;
+        }
         let lp = &self.lps[local as usize];
-        self.windows[next.index()].save_again(local, lp, &mut self.sender.undo_log);
+        let window = &mut self.windows[next.index()];
+        if window.is_sparse(local) {
+            self.sparse.copy(window.number, local, &lp.state);
+        }
+        window.save_again(local, lp, &mut self.sender.undo_log);
         let new = self.handle_again(next, local);
         let there = self.compare(old, new);
         // Anti-messages first: a send of this window may have the key of one that was made in the
@@ -300,8 +318,12 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// Lets an LP handle its events of a window again from before the first one, and returns what
     /// it sent.
     fn replay(&mut self, parity: Parity, local: u32) -> Vec<Event<B>> {
-        let window = &mut self.windows[parity.index()];
-        window.rewind(local, &mut self.lps[local as usize], &mut self.sender.undo_log);
+        if self.windows[parity.index()].is_sparse(local) {
+            self.coast_and_copy(parity, local);
+        } else {
+            let window = &mut self.windows[parity.index()];
+            window.rewind(local, &mut self.lps[local as usize], &mut self.sender.undo_log);
+        }
         self.handle_again(parity, local)
     }
 

@@ -89,6 +89,13 @@
 //! - `stop_after_panic` keeps what the LP has sent itself: "SPEC-A".
 //! - `stop_after_panic` requests no regrid when memory was short: "SPEC-C" (1728).
 //! - `take_outputs` does not sort: another order.
+//! - `coast_over` leaves an event out, or does not set where the window ends; `coast_forward`
+//!   leaves the core; `restore` takes the other copy: another digest, "SPEC-C".
+//! - `SparseCopies::copy` replaces the later copy: "SPARSE-B".
+//! - `SparseCopies::commit` empties what it keeps, or does not look at what open windows need:
+//!   "SPARSE-A" (6435).
+//! - `SparseCopies::give_up` keeps the number of the first window: "SPARSE-A".
+//! - `redo_next` makes no new copy among the sparse ones: "SPEC-C".
 //! - `Sender::pay` or `Sender::can_copy` says yes and pays nothing: "SPEC-F".
 //! - `Stretch` handles events at the end, stops before its time, or goes by times, not keys:
 //!   another digest, "the run hangs", an event in the past.
@@ -109,6 +116,8 @@
 //! - `write_outputs` does not look for a failure: the other places do.
 //! - `take_outputs` takes those of one window more: no worker has committed it yet.
 //! - `Window::resume` does nothing: LPs save more often than need be.
+//! - `SparseCopies::commit` keeps a window less: `touch` sees it, and copies.
+//! - `coast_over` keeps what an LP has sent itself before it panicked again: not in 60 000 seeds.
 //! - `announce` does not restore the window that sends count for: each tile and each late event set
 //!   it.
 //!
@@ -196,6 +205,8 @@ struct Rollbacks {
     deep_by_field: u64,
     /// Regrids between the first and the last one, with such states.
     regrids_by_field: u64,
+    /// Events that were handled again after sparse copies.
+    coasted: u64,
 }
 
 impl Sum for Rollbacks {
@@ -204,6 +215,7 @@ impl Sum for Rollbacks {
             all: sum.all + one.all,
             deep_by_field: sum.deep_by_field + one.deep_by_field,
             regrids_by_field: sum.regrids_by_field + one.regrids_by_field,
+            coasted: sum.coasted + one.coasted,
         })
     }
 }
@@ -267,6 +279,7 @@ fn simulate_with<B: Buffer<Note> + Send + 'static, const BY_FIELD: bool>(
         deep_by_field: by_field(sum(|tally| tally.deep_rollbacks)),
         // All have one at the beginning and one at the end, in which there is nothing to undo.
         regrids_by_field: by_field(results[0].tally.regrids.saturating_sub(2)),
+        coasted: sum(|tally| tally.coasted),
     };
     let outcome = conclude(&shared, results).map_or_else(Outcome::failed, |(leg, _)| {
         Outcome::at_end(leg, shared.directory.ids(), &settings.parallel())
@@ -374,10 +387,11 @@ fn simulated_runs_agree_with_the_sequential_engine() {
     let seeds = seeds.unwrap_or(SEEDS);
     let only = std::env::var("SIMULATED_SEED").is_ok();
     if let Some(rollbacks) = on_all_cores(0..if only { u64::MAX } else { seeds }, named) {
-        let Rollbacks { all, deep_by_field, regrids_by_field } = rollbacks;
+        let Rollbacks { all, deep_by_field, regrids_by_field, coasted } = rollbacks;
         assert!(all > seeds, "the schedules do not lead to rollbacks: {all}");
         assert!(deep_by_field > seeds / 20, "hardly any in two windows: {deep_by_field}");
         assert!(regrids_by_field > seeds, "the schedules do not lead to regrids");
+        assert!(coasted > seeds / 10, "hardly any event after a sparse copy: {coasted}");
     }
 }
 

@@ -20,7 +20,7 @@ use std::{
 
 use warpline_core::{EventKey, Io, LogicalProcess, UndoLog, VirtualTime};
 
-use super::{event::Event, executing::Executed};
+use super::event::Event;
 use crate::{
     event::by_lp::{self, Item},
     handling::{Core, Lp},
@@ -49,12 +49,14 @@ pub(super) struct Record<L> {
     pub(super) is_stopped: bool,
 }
 
-/// What restores a state. Which of the two it is depends on the type of the LPs only.
+/// What restores a state. With sparse copies it may be another one in each window.
 #[derive(Debug)]
 enum Saved<L> {
     Copy(L),
     /// Where the undo log began what the LP has written in the window.
     Point(u64),
+    /// Nothing here: a copy is among the [sparse](super::sparse) ones.
+    Sparse,
 }
 
 impl<L: LogicalProcess> Saved<L> {
@@ -83,6 +85,7 @@ impl<L: LogicalProcess> Saved<L> {
     fn restore(&self, state: &mut L, log: &mut UndoLog) {
         match self {
             Self::Copy(copy) => state.clone_from(copy),
+            Self::Sparse => debug_assert!(false, "SPARSE-A: there is no copy here"),
             &Self::Point(point) => {
                 debug_assert!(
                     (log.front()..=log.back()).contains(&point),
@@ -123,6 +126,17 @@ struct Added<B> {
     event: Event<B>,
     /// The LP's added event before this one.
     before: u32,
+}
+
+/// How an LP has come through its events.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Executed {
+    /// How many it has handled.
+    pub(super) events: u64,
+    /// The last one, or the one at which it stopped.
+    pub(super) last: Option<EventKey>,
+    /// Whether it stopped at a blocking I/O event.
+    pub(super) is_stopped: bool,
 }
 
 /// Where an event of a window is: in its log, or among its added events.
@@ -204,7 +218,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
         debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
         match &self.records[self.places[local as usize] as usize].saved {
             Saved::Copy(copy) => Some(copy),
-            Saved::Point(_) => None,
+            Saved::Point(_) | Saved::Sparse => None,
         }
     }
 
@@ -218,13 +232,47 @@ impl<L: LogicalProcess, B> Window<L, B> {
         mem::take(&mut self.copied)
     }
 
+    /// How many LPs were handled.
+    pub(super) const fn handled(&self) -> usize {
+        self.handled
+    }
+
+    /// One of those that were handled.
+    pub(super) fn local(&self, at: usize) -> u32 {
+        debug_assert!(at < self.handled, "{at} is none of {} records", self.handled);
+        self.records[at].local
+    }
+
+    /// Whether the copy of an LP that was handled is among the sparse ones.
+    #[inline]
+    pub(super) fn is_sparse(&self, local: u32) -> bool {
+        debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
+        let place = self.places[local as usize] as usize;
+        matches!(self.records[place].saved, Saved::Sparse)
+    }
+
+    /// What was saved of an LP beside its state.
+    pub(super) fn core_of(&self, local: u32) -> &Core {
+        debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
+        &self.records[self.places[local as usize] as usize].core
+    }
+
+    /// Whether an LP that was handled has stopped at an event, and the last one that it has handled
+    /// or stopped at.
+    pub(super) fn end_of(&self, local: u32) -> (bool, Option<EventKey>) {
+        debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
+        let record = &self.records[self.places[local as usize] as usize];
+        (record.is_stopped, record.last)
+    }
+
     /// The record of an LP that has one.
     pub(super) fn record(&mut self, local: u32) -> &mut Record<L> {
         debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
         &mut self.records[self.places[local as usize] as usize]
     }
 
-    /// Begins the record of an LP, with these events in the order, and saves the LP.
+    /// Begins the record of an LP, with these events in the order, and saves the LP; but not its
+    /// state if that `is_sparse`.
     #[inline]
     pub(super) fn touch(
         &mut self,
@@ -232,6 +280,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
         lp: &Lp<L>,
         events: Range<usize>,
         undo_log: &mut UndoLog,
+        is_sparse: bool,
     ) {
         debug_assert!(!self.has(local), "SPEC-A: the LP has a record in window {}", self.number);
         debug_assert!(events.end <= self.order.len(), "events beyond the order");
@@ -241,11 +290,16 @@ impl<L: LogicalProcess, B> Window<L, B> {
         self.places[local as usize] = self.handled as u32;
         let (start, len) = (events.start as u32, events.len() as u32);
         if let Some(record) = self.records.get_mut(self.handled) {
-            record.save(lp, undo_log);
+            if is_sparse {
+                record.saved = Saved::Sparse;
+                record.core.clone_from(&lp.core);
+            } else {
+                record.save(lp, undo_log);
+            }
             (record.local, record.start, record.len) = (local, start, len);
             (record.added, record.last, record.is_stopped) = (NONE, None, false);
         } else {
-            let saved = Saved::new(&lp.state, undo_log);
+            let saved = if is_sparse { Saved::Sparse } else { Saved::new(&lp.state, undo_log) };
             let (core, added, last) = (lp.core.clone(), NONE, None);
             let record = Record { saved, core, local, start, len, added, last, is_stopped: false };
             self.records.push(record);
@@ -267,7 +321,11 @@ impl<L: LogicalProcess, B> Window<L, B> {
 
     /// The LP as it is now is the LP before the window.
     pub(super) fn save_again(&mut self, local: u32, lp: &Lp<L>, undo_log: &mut UndoLog) {
-        self.record(local).save(lp, undo_log);
+        if self.is_sparse(local) {
+            self.record(local).core.clone_from(&lp.core);
+        } else {
+            self.record(local).save(lp, undo_log);
+        }
     }
 
     /// Restores the LP as it was before the window, for something before the window.
@@ -390,6 +448,8 @@ impl<L: LogicalProcess, B> Window<L, B> {
             match &mut record.saved {
                 Saved::Copy(copy) => mem::swap(&mut lp.state, copy),
                 saved @ Saved::Point(_) => saved.restore(&mut lp.state, undo_log),
+                // It was restored before (`restore_sparse`).
+                Saved::Sparse => {}
             }
             lp.core.clone_from(&record.core);
         }

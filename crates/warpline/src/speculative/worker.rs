@@ -10,6 +10,7 @@ use super::{
     regrid::Reason,
     sending::{Opened, Sender},
     shared::{ANOTHER_GRID, ErrorContext, Shared},
+    sparse::SparseCopies,
     width::WidthControl,
     window::{Place, Window},
     words::Word,
@@ -41,6 +42,7 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) lps: Vec<Lp<M::Lp>>,
     /// The open windows, by parity.
     pub(super) windows: [Window<M::Lp, B>; 2],
+    pub(super) sparse: SparseCopies<M::Lp, B>,
     /// The oldest window that is not committed, and the newest one that is open.
     pub(super) oldest: u64,
     pub(super) newest: u64,
@@ -87,6 +89,8 @@ pub(super) struct Worker<'a, M: Model, B> {
 pub(super) struct Tally {
     /// Executions, of which some were undone, and some only found out what was sent.
     pub(super) processed: u64,
+    /// Executions of events that are not undone, from a copy up to a window that is.
+    pub(super) coasted: u64,
     /// Executions of replays.
     pub(super) replayed: u64,
     pub(super) late: u64,
@@ -114,6 +118,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             sender,
             lps: Vec::with_capacity(lps),
             windows: [Window::new(lps), Window::new(lps)],
+            sparse: SparseCopies::new(lps, shared.settings.memory.is_none()),
             oldest: 1,
             newest: 0,
             newest_begin: 0,
@@ -436,7 +441,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         debug_assert_eq!(window.order.len(), window.log.len(), "SPEC-A: an event has no LP");
         let (number, end) = (window.number, window.end);
         self.tally.windows += 1;
-        let in_windows = window.len() + next.len();
+        let in_windows = window.len() + next.len() + self.sparse.held();
         let held = self.sender.calendar.len() + in_windows + self.sender.log_in_events();
         self.tally.peak = self.tally.peak.max(held);
         if self.sender.has_outputs {
@@ -454,7 +459,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             self.tally.last_time = self.tally.last_time.max(window.last_time());
         }
         let sender = &mut self.sender;
-        window.clear(|message| sender.recycle(message));
+        self.sparse.commit(window, |message| sender.recycle(message));
         self.sender.drop_log(next.log_begin());
         if self.sender.is_limited() {
             self.settle_account(parity);

@@ -4,7 +4,7 @@
 //! A run begins as with `copy`: a copy before each event, or the undo log. Now and then a worker
 //! measures what that takes, and what sparse copies would. If those are much cheaper for it, all
 //! workers [change to them](super::changing). Nobody changes back: the interval of sparse copies
-//! follows what is measured ([`tuning`](super::tuning)), down to a copy before each event.
+//! follows what is measured ([`tuning`](crate::tuning)), down to a copy before each event.
 //!
 //! Called by [`changing`](super::changing) once per round of GVT, so an event costs nothing. Not for
 //! runs that have to repeat themselves, with a memory limit, or on several ranks, which undo by
@@ -20,8 +20,8 @@ use std::time::Instant;
 
 use warpline_core::Model;
 
-use super::{shared::Shared, tuning::Tuning};
-use crate::{StateSaving, settings::Settings};
+use super::shared::Shared;
+use crate::{StateSaving, settings::Settings, tuning::Tuning};
 
 /// A worker looks at the first rounds of GVT, each a power of two, and then once in this many.
 const LOOK_EVERY: u32 = 256;

@@ -17,7 +17,7 @@
 //! | [`history`] | the processed list |
 //! | [`saving`] | state saving: copies, coasting forward, reverse handlers |
 //! | [`logging`] | state saving by the undo log, for fields that save what they change |
-//! | [`choosing`], [`changing`], [`tuning`] | which of them, from when on, at which interval |
+//! | [`choosing`], [`changing`] | which of them, and from when on |
 //! | [`gvt`], [`new_gvt`] | global virtual time: the algorithm, and the answer to a new one |
 //! | [`fossil_collection`] | events below GVT are committed, and their buffers are free again |
 //! | [`flow`], [`throttle`] | limits on optimism |
@@ -79,7 +79,6 @@ mod simulated;
 mod statistics;
 mod straggler;
 mod throttle;
-mod tuning;
 mod waiting;
 mod worker;
 

@@ -41,12 +41,12 @@ use super::{
     history::{NONE, Record, Ring},
     load::Work,
     sending::Coasting,
-    tuning::Tuning,
 };
 use crate::{
     CheckpointInterval, StateSaving, StateSavingKind,
     handling::{Admission, Cause, Core, Handling},
     panics,
+    tuning::Tuning,
 };
 
 pub(super) use moving::{Saved, SparseCopies};

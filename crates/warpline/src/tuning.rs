@@ -1,6 +1,7 @@
 //! The checkpoint interval, chosen by what is measured during the run.
 //!
-//! Called by [`saving`](super::saving), which has the references.
+//! Called by Time Warp's [`saving`](crate::timewarp), which has the references, and by the
+//! speculative engine's [`sparse`](crate::speculative), where windows stand for events.
 
 use std::time::Duration;
 
@@ -9,24 +10,29 @@ const AUTO_MAX: u32 = 64;
 
 /// A running mean of durations, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mean {
+pub(crate) struct Mean {
     seconds: f64,
     samples: u64,
 }
 
 impl Mean {
-    pub(super) fn add(&mut self, sample: Duration) {
+    pub(crate) fn add(&mut self, sample: Duration) {
         self.samples += 1;
         let weight = 1.0 / self.samples.min(64) as f64;
         self.seconds += weight * (sample.as_secs_f64() - self.seconds);
     }
 
-    pub(super) const fn seconds(&self) -> f64 {
+    pub(crate) const fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    pub(super) const fn samples(&self) -> u64 {
+    pub(crate) const fn samples(&self) -> u64 {
         self.samples
+    }
+
+    /// Whether there are samples, and their mean is not greater.
+    pub(crate) fn is_at_most(self, duration: Duration) -> bool {
+        self.samples > 0 && self.seconds <= duration.as_secs_f64()
     }
 }
 
@@ -37,30 +43,30 @@ impl Mean {
 /// *k = sqrt(2 (events per rollback) copy / coast)*: the form of Lin et al. and of Rönngren and
 /// Ayani.
 #[derive(Debug, Default)]
-pub(super) struct Tuning {
-    pub(super) copy: Mean,
-    pub(super) coast: Mean,
+pub(crate) struct Tuning {
+    pub(crate) copy: Mean,
+    pub(crate) coast: Mean,
     events: u64,
     rollbacks: u64,
 }
 
 impl Tuning {
     /// The interval that is best, after so many events and rollbacks more.
-    pub(super) fn interval(&mut self, events: u64, rollbacks: u64) -> u32 {
+    pub(crate) fn interval(&mut self, events: u64, rollbacks: u64) -> u32 {
         (self.events, self.rollbacks) = (self.events + events, self.rollbacks + rollbacks);
         self.best(self.events, self.rollbacks)
     }
 
     /// What an event costs with that interval, in seconds, where this many events have had so many
     /// rollbacks.
-    pub(super) fn least_cost(&self, events: u64, rollbacks: u64) -> f64 {
+    pub(crate) fn least_cost(&self, events: u64, rollbacks: u64) -> f64 {
         let every = f64::from(self.best(events, rollbacks));
         let rollbacks = rollbacks as f64 / events.max(1) as f64;
         self.copy.seconds / every + rollbacks * (every - 1.0) / 2.0 * self.coasting()
     }
 
     /// The interval that is best where this many events have had so many rollbacks.
-    pub(super) fn best(&self, events: u64, rollbacks: u64) -> u32 {
+    pub(crate) fn best(&self, events: u64, rollbacks: u64) -> u32 {
         let per_rollback = events as f64 / rollbacks.max(1) as f64;
         let best = (2.0 * per_rollback * self.copy.seconds / self.coasting()).sqrt();
         // An unknown cost gives NaN, which becomes 0, and then 1.

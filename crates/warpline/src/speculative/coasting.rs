@@ -1,0 +1,147 @@
+//! Coasting forward: an LP is restored from a [sparse copy](super::sparse), and handles its events
+//! from there on again, up to the window that it goes back to. What it sends meanwhile was sent
+//! before, and is gone.
+//!
+//! Called by [`rollback`](super::rollback), and by [`regrid`](super::regrid) before windows are
+//! undone. An LP that does not come where it was before (SPARSE-A) depends on something that is not
+//! restored: the run fails.
+
+use std::mem;
+
+use warpline_core::Model;
+
+use super::{
+    event::Parity,
+    executing::execute,
+    regrid::Reason,
+    window::{Executed, Window},
+    worker::Worker,
+};
+use crate::{
+    event::{Buffer, Message},
+    panics,
+    scheduling::Instant,
+};
+
+impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+    /// Restores an LP as it was before an open window in which it was handled, and which it goes
+    /// through again: so there is a copy afterwards.
+    pub(super) fn coast_and_copy(&mut self, parity: Parity, local: u32) {
+        let number = self.windows[parity.index()].number;
+        if self.coast_forward(parity, local) < number {
+            self.sparse.copy(number, local, &self.lps[local as usize].state);
+        }
+    }
+
+    /// Restores an LP as it was before an open window in which it was handled: by its last copy,
+    /// from which it handles its events again. Returns the window of the copy.
+    #[cold]
+    fn coast_forward(&mut self, parity: Parity, local: u32) -> u64 {
+        let number = self.windows[parity.index()].number;
+        let lp = &mut self.lps[local as usize];
+        let from = self.sparse.restore(number, local, &mut lp.state);
+        if from < number {
+            let since = Instant::now();
+            let window_end = self.sender.window_end;
+            let core = self.kept_or_open(from).core_of(local).clone();
+            self.lps[local as usize].core = core;
+            let is_same = (from..number).all(|window| self.coast_over(window, local));
+            self.sender.window_end = window_end;
+            self.sparse.note_coasting(number - from, since.elapsed());
+            let core = self.windows[parity.index()].core_of(local);
+            let lp = &self.lps[local as usize];
+            if !is_same || (&lp.core.rng, lp.core.sent) != (&core.rng, core.sent) {
+                self.fail_to_coast(local, from);
+            }
+        }
+        let core = self.windows[parity.index()].core_of(local);
+        self.lps[local as usize].core.clone_from(core);
+        from
+    }
+
+    /// A window of this number.
+    fn kept_or_open(&self, number: u64) -> &Window<M::Lp, B> {
+        if number < self.oldest {
+            self.sparse.window(number)
+        } else {
+            &self.windows[Parity::of(number).index()]
+        }
+    }
+
+    /// Lets an LP handle its events of a window as it has handled them, if there are any. What it
+    /// sends is gone. Returns whether it came as far as it had come.
+    fn coast_over(&mut self, number: u64, local: u32) -> bool {
+        let mut places = mem::take(&mut self.places);
+        let window = self.kept_or_open(number);
+        let has_events = window.has(local);
+        if has_events {
+            window.gather(local, &mut places);
+        }
+        self.places = places;
+        if !has_events {
+            return true;
+        }
+        debug_assert!(self.outputs.is_empty(), "SPARSE-A: outputs of another LP");
+        let Self { windows, sparse, lps, sender, places, outputs, oldest, tally, .. } = self;
+        let window = if number < *oldest {
+            sparse.window(number)
+        } else {
+            &windows[Parity::of(number).index()]
+        };
+        sender.window_end = window.end;
+        let mut executed = Executed::default();
+        sender.collect(true);
+        let outcome = panics::catch(|| {
+            let events = places.iter().map(|&place| window.event(place));
+            execute(&mut lps[local as usize], events, sender, outputs, &mut executed);
+        });
+        sender.collect(false);
+        let is_same = outcome.is_ok() || window.end_of(local).0;
+        if let Err(fault) = outcome {
+            sender.error_context.cut_off.reason(fault);
+            sender.self_sent.clear();
+        }
+        let mut sent = mem::take(&mut sender.collected);
+        let gone = sent.drain(..).chain(outputs.drain(..)).filter_map(|event| event.message);
+        gone.for_each(|message| sender.recycle(message));
+        sender.collected = sent;
+        tally.coasted += executed.events;
+        is_same
+    }
+
+    /// An LP has not come where it was before: a mistake of the model.
+    #[cold]
+    fn fail_to_coast(&mut self, local: u32, from: u64) {
+        let shared = self.sender.shared;
+        let (_, last) = self.kept_or_open(from).end_of(local);
+        let id = shared.directory.lps_of(self.sender.me)[local as usize];
+        let context = &mut self.sender.error_context;
+        (context.lp, context.event) = (Some(id), last);
+        shared.guard(
+            self.sender.me,
+            context,
+            |context| context,
+            |_| {
+                panic!(
+                    "{id:?}'s handler ran differently the second time: does it depend on something \
+                     that is not restored?"
+                )
+            },
+        );
+        self.sparse.note_failure();
+        self.request_regrid(Reason::END);
+    }
+
+    /// Restores the LPs that were handled in a window, before it is undone. Those that were handled
+    /// in the oldest one, too, will be restored when that is.
+    pub(super) fn restore_sparse(&mut self, parity: Parity) {
+        let oldest = Parity::of(self.oldest);
+        for at in 0..self.windows[parity.index()].handled() {
+            let local = self.windows[parity.index()].local(at);
+            let is_oldest = parity == oldest || !self.windows[oldest.index()].has(local);
+            if is_oldest && self.windows[parity.index()].is_sparse(local) {
+                self.coast_forward(parity, local);
+            }
+        }
+    }
+}
