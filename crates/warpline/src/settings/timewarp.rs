@@ -164,11 +164,12 @@ names! {
 }
 
 /// How Time Warp saves the states of LPs, with what the policy reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StateSaving {
     /// As [`COPY`](Self::COPY), until the run has measured that it is much cheaper to copy states
     /// before every few events only. A run with a memory limit, on several ranks, or whose workers
     /// take turns does not measure it.
+    #[default]
     Auto,
     /// The state is copied: before every event without its [`Tracked`](crate::Tracked) fields,
     /// which save what is changed; or before every few events, with them.
@@ -198,12 +199,6 @@ impl StateSaving {
     /// Whether a run begins with a copy of the state of an LP before each of its events.
     pub(crate) const fn copies_all(self) -> bool {
         matches!(self, Self::Auto | Self::Copy { interval: CheckpointInterval::Every(1) })
-    }
-}
-
-impl Default for StateSaving {
-    fn default() -> Self {
-        Self::Auto
     }
 }
 

@@ -1,7 +1,7 @@
 //! The change from one way to save states to another, in the middle of a run (`--saving auto`).
 //!
-//! A worker that [finds](super::choosing) sparse copies much cheaper says so in its next report, and
-//! every worker of the run changes to them when it adopts the outcome of that round.
+//! A worker that [finds](super::choosing) sparse copies much cheaper says so in its next report,
+//! and every worker of the run changes to them when it adopts the outcome of that round.
 //!
 //! Called by [`new_gvt`](super::new_gvt) once per round, and for the report.
 //!

@@ -1,13 +1,13 @@
-//! How states are saved, where the run finds that out by itself (`--saving auto`): what is measured,
-//! and what follows from it.
+//! How states are saved, where the run finds that out by itself (`--saving auto`): what is
+//! measured, and what follows from it.
 //!
 //! A run begins as with `copy`: a copy before each event, or the undo log. Now and then a worker
 //! measures what that takes, and what sparse copies would. If those are much cheaper for it, all
 //! workers [change to them](super::changing). Nobody changes back: the interval of sparse copies
 //! follows what is measured ([`tuning`](crate::tuning)), down to a copy before each event.
 //!
-//! Called by [`changing`](super::changing) once per round of GVT, so an event costs nothing. Not for
-//! runs that have to repeat themselves, with a memory limit, or on several ranks, which undo by
+//! Called by [`changing`](super::changing) once per round of GVT, so an event costs nothing. Not
+//! for runs that have to repeat themselves, with a memory limit, or on several ranks, which undo by
 //! messages.
 //!
 //! # References
@@ -18,10 +18,11 @@
 
 use std::time::Instant;
 
-use warpline_core::Model;
-
-use super::shared::Shared;
-use crate::{StateSaving, settings::Settings, tuning::Tuning};
+use crate::{
+    StateSaving,
+    settings::{Settings, TimeWarp},
+    tuning::Tuning,
+};
 
 /// A worker looks at the first rounds of GVT, each a power of two, and then once in this many.
 const LOOK_EVERY: u32 = 256;
@@ -68,11 +69,11 @@ pub(super) struct Counts {
 }
 
 impl Choice {
-    /// Whether and how a worker of this run looks for a better way.
-    pub(super) fn of<M: Model>(shared: &Shared<M>) -> Option<Self> {
-        let Settings { memory, engine, .. } = &shared.settings;
-        let may_change =
-            engine.saving == StateSaving::Auto && memory.is_none() && shared.remote.is_none();
+    /// Whether and how a worker looks for a better way, in a run with these settings; `is_alone`
+    /// says that there is one rank.
+    pub(super) fn of(settings: &Settings<TimeWarp>, is_alone: bool) -> Option<Self> {
+        let Settings { memory, engine, .. } = settings;
+        let may_change = engine.saving == StateSaving::Auto && memory.is_none() && is_alone;
         may_change.then(|| Self::new(!engine.instrumentation.in_turn))
     }
 
