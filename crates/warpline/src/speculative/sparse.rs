@@ -30,13 +30,11 @@ use warpline_core::LogicalProcess;
 use super::{event::Parity, window::Window};
 use crate::{
     scheduling::{self, Instant},
-    tuning::Tuning,
+    tuning::{AUTO_MAX, Tuning},
 };
 
 /// From one copy of an LP to the next, in windows, until it is known what copies cost.
-const EVERY_FIRST: u64 = 16;
-/// The greatest interval.
-const EVERY_MAX: u64 = 16;
+const EVERY_FIRST: u64 = AUTO_MAX as u64;
 /// Events in the windows that are kept, at the most, unless one window has that many.
 const EVENTS_KEPT_MAX: u64 = 65_536;
 /// Places of LPs in the windows that are kept.
@@ -253,6 +251,6 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
         let most = EVENTS_KEPT_MAX / events.max(1);
         let most = most.min(PLACES_KEPT_MAX / self.copies.len().max(1) as u64);
         let is_cheap = self.tuning.copy.is_at_most(CHEAP);
-        self.every = if is_cheap { 1 } else { best.min(most).clamp(1, EVERY_MAX) };
+        self.every = if is_cheap { 1 } else { best.min(most).max(1) };
     }
 }

@@ -47,6 +47,7 @@ impl<M: Model> Worker<'_, M> {
             events: self.statistics.processed,
             rollbacks: self.statistics.rollbacks(),
             words: self.sender.undo_log.back(),
+            handling: self.meter.handling(),
         };
         let copy = || {
             let _platform = self.shared.memory.is_some().then(enter_platform);

@@ -16,7 +16,7 @@
 //! Liljenstam, Ayani and Montagnat, *Transparent incremental state saving in Time Warp parallel
 //! discrete event simulation*, PADS 1996.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::{
     StateSaving,
@@ -34,16 +34,16 @@ const COPIES: u32 = 4;
 const COPIES_TIME: f64 = 10e-6;
 
 /// What an event costs more, in seconds, where copies are sparse: records are kept for longer, and
-/// leave the cache. (States of 64 bytes and of 4 KB: 40 and 250 ns per event; AMD EPYC.) Sparse
-/// copies have to save more than that, and more than this part of an event.
-const KEEPING: f64 = 500e-9;
+/// leave the cache. (Some 40 ns with states of 64 bytes, 100 with 4 KB; AMD EPYC, 2026-11-25.)
+/// Sparse copies have to save more than that, and more than this part of an event.
+const KEEPING: f64 = 120e-9;
 const PART_OF_EVENT: f64 = 1.0 / 16.0;
 
 /// What a word of the undo log takes, in seconds: an entry has three, and takes some 20
 /// instructions to write.
 pub(super) const WORD: f64 = 2e-9;
-/// Events that write fewer words are left alone: not even for nothing would copies be better.
-const WORDS_MIN: f64 = 2.0 * KEEPING / WORD / 4.0;
+/// Events that write fewer words are left alone: not even for nothing would copies be so much better.
+const WORDS_MIN: f64 = KEEPING / WORD;
 
 /// What is known of the ways to save a state.
 #[derive(Debug)]
@@ -66,6 +66,9 @@ pub(super) struct Counts {
     pub(super) rollbacks: u64,
     /// Words of the undo log.
     pub(super) words: u64,
+    /// What it takes to handle an event, with what is saved before it, in seconds; if that is
+    /// measured.
+    pub(super) handling: Option<f64>,
 }
 
 impl Choice {
@@ -117,12 +120,13 @@ impl Choice {
         if events < EVENTS_MIN || self.tuning.copy.samples() < COPIES_MIN {
             return;
         }
-        // At the most, for it counts what a worker waits.
-        let event = since.elapsed().div_f64(events as f64);
-        self.tuning.coast.add(event);
+        let event = since.elapsed().as_secs_f64() / events as f64;
         let each = if is_by_field { words * WORD } else { self.tuning.copy.seconds() };
+        // A handler takes some part of that; in an event, it is counted what a worker waits.
+        let coasting = now.handling.map_or(event, |all| (all - each).max(all / 8.0));
+        self.tuning.coast.add(Duration::from_secs_f64(coasting));
         let rollbacks = now.rollbacks - before.rollbacks;
-        self.wants_sparse = self.is_better(each, (events, rollbacks), event.as_secs_f64());
+        self.wants_sparse = self.is_better(each, (events, rollbacks), event);
         self.every = self.tuning.best(events, rollbacks);
     }
 
@@ -144,8 +148,6 @@ impl Choice {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     /// A choice that has measured copies of so many nanoseconds, and events.
@@ -167,7 +169,7 @@ mod tests {
         };
         assert!(better(6_000, 8_000, 1_000, 10));
         assert!(better(1_000, 1_500, 100_000, 10));
-        assert!(!better(400, 600, 100_000, 10), "saves less than it costs");
+        assert!(!better(125, 600, 100_000, 10), "saves less than it costs");
         assert!(!better(1_000, 1_500, 1_000, 900), "each rollback has to coast");
         assert!(!better(6_000, 100_000, 1_000, 500));
         assert!(!better(6_000, 100_000_000, 1_000_000, 1), "a ten-thousandth of an event");
@@ -182,7 +184,7 @@ mod tests {
             true
         };
         let mut choice = Choice::new(true);
-        let counts = |events, words| Counts { events, rollbacks: 0, words };
+        let counts = |events, words| Counts { events, words, ..Counts::default() };
         choice.look(true, counts(0, 0), copy);
         choice.look(true, counts(10_000, 40 * 10_000), copy);
         assert_eq!((copies.get(), choice.wants_sparse), (0, false), "40 words an event");

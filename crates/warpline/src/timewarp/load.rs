@@ -145,6 +145,11 @@ impl Meter {
         self.each += (nanoseconds - self.each) / self.timed.min(MEMORY) as f64;
     }
 
+    /// What an event takes, in seconds, if events are timed.
+    pub(super) fn handling(&self) -> Option<f64> {
+        (self.timed > 0).then_some(1e-9 * self.each)
+    }
+
     /// So many events are committed in all. Returns what is to be shown.
     fn commit(&mut self, committed: u64) -> (u64, f64) {
         self.nanoseconds += (committed - self.committed) as f64 * self.each;
