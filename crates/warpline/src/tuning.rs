@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
-/// The greatest interval that is chosen. Longer ones save little more, and keep more than the caches
-/// hold: with up to 64, Time Warp was a seventh slower on states of 4 KB (AMD EPYC, 2026-11-25).
+/// The greatest interval that is chosen. Longer ones save little more, and keep more than the
+/// caches hold: with up to 64, Time Warp was a seventh slower on states of 4 KB (AMD EPYC,
+/// 2026-11-25).
 pub(crate) const AUTO_MAX: u32 = 12;
 
 /// A running mean of durations, in seconds.

@@ -42,7 +42,8 @@ const PART_OF_EVENT: f64 = 1.0 / 16.0;
 /// What a word of the undo log takes, in seconds: an entry has three, and takes some 20
 /// instructions to write.
 pub(super) const WORD: f64 = 2e-9;
-/// Events that write fewer words are left alone: not even for nothing would copies be so much better.
+/// Events that write fewer words are left alone: not even for nothing would copies be so much
+/// better.
 const WORDS_MIN: f64 = KEEPING / WORD;
 
 /// What is known of the ways to save a state.
