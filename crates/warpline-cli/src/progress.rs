@@ -4,6 +4,7 @@
 use std::{
     fmt,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    thread,
     time::Duration,
 };
 
@@ -122,6 +123,10 @@ fn bar(quiet: bool, length: u64, style: &str) -> ProgressBar {
     let style =
         ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::with_draw_target(Some(length), target).with_style(style);
-    bar.enable_steady_tick(Duration::from_millis(200));
+    // That takes a thread. What nobody sees needs none, and indicatif panics where the system has
+    // none left.
+    if !bar.is_hidden() && thread::Builder::new().spawn(|| {}).is_ok() {
+        bar.enable_steady_tick(Duration::from_millis(200));
+    }
     bar
 }

@@ -65,6 +65,27 @@ fn tables_that_do_not_fit_are_an_error() {
     assert!(short > 3, "only {short} runs had too little memory");
 }
 
+/// Where there is room for the program and hardly for a thread, it says so.
+///
+/// Red if a bar that nobody sees has a thread.
+#[test]
+fn threads_that_cannot_start_are_an_error() {
+    let mut refused = 0;
+    for engine in ["sequential", "timewarp --workers 2", "speculative --workers 2"] {
+        let line = format!("run phold --lps 64 --population 64 --end 1 --engine {engine}");
+        for kibibytes in (16_000..=64_000).step_by(1000) {
+            let (status, said) = in_little_memory(kibibytes, &line);
+            // Below that, the system does not load it.
+            if status == Some(127) || status.is_none() {
+                continue;
+            }
+            assert!(matches!(status, Some(0..=2)), "{engine} in {kibibytes} KiB: {said}");
+            refused += usize::from(status == Some(2) && said.contains("thread"));
+        }
+    }
+    assert!(refused > 0, "every thread could start");
+}
+
 /// A file without an end is an error that names it and the limit, whichever flag reads it.
 #[test]
 fn files_without_an_end_are_refused() {
