@@ -64,8 +64,8 @@ pub(crate) struct Policies {
         value_parser = policy::<StateSaving>()
     )]
     pub(crate) saving: Typed<StateSaving>,
-    /// The interval of copies, by itself: events of a process from one copy of its state to
-    /// the next, or `auto` [default: 1]
+    /// The interval of copies, by itself: events of a process from one copy of its state to the
+    /// next, or `auto` [default: as --saving says]
     #[arg(long, value_name = "N|auto")]
     pub(crate) checkpoint_interval: Option<CheckpointInterval>,
     /// Events that a worker processes before it asks for global virtual time

@@ -30,8 +30,8 @@ class CommonSettings(TypedDict, total=False):
     batch: int | None
     """Events that a worker handles between two looks at its inbox"""
     checkpoint_interval: int | str | None
-    """The interval of copies, by itself: events of a process from one copy of its state to the next,
-    or `auto` [default: 1]"""
+    """The interval of copies, by itself: events of a process from one copy of its state to the
+    next, or `auto` [default: as --saving says]"""
     costs: bool | None
     """Measure where the time goes, by part of the engine"""
     critical_path: Literal["events", "time"] | bool | None
@@ -100,8 +100,8 @@ class CommonSettings(TypedDict, total=False):
     ranks: int | None
     """Ranks, as threads of this process; with mpirun, its processes are the ranks"""
     saving: Literal["auto", "copy", "incremental", "reverse"] | str | None
-    """How the states of processes are saved; `auto` copies, and changes to sparse copies where those
-    are measured to be much cheaper; of copies, every how many events of a process, or `auto`:
+    """How the states of processes are saved; `auto` copies, and changes to sparse copies where
+    those are measured to be much cheaper; of copies, every how many events of a process, or `auto`:
     copy:interval=8; `incremental` is another name of `copy`, where tracked fields save what is
     changed"""
     scheduler: str | None
