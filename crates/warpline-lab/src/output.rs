@@ -29,10 +29,15 @@ impl Directory {
 
     pub(crate) fn write(&mut self, name: &str, content: &[u8]) -> Result<(), LabError> {
         let path = self.path.join(name);
-        PartialFile::create(&path)
-            .and_then(|file| file.fill(|file| file.write_all(content)))
-            .map_err(|source| LabError::Write { path: path.clone(), source })?;
+        write(&path, content)?;
         self.written.push(path);
         Ok(())
     }
+}
+
+/// Writes a file beside the one that may be there, and puts it in its place.
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), LabError> {
+    PartialFile::create(path)
+        .and_then(|file| file.fill(|file| file.write_all(content)))
+        .map_err(|source| LabError::Write { path: path.to_owned(), source })
 }

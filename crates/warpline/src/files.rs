@@ -169,35 +169,31 @@ impl Files {
     ///
     /// The first such output.
     pub fn check(&self) -> Result<(), SameFile> {
-        let mut known = self.inputs.iter().map(|file| (file, true)).collect::<Vec<_>>();
+        let mut known = self.inputs.iter().map(|file| (file, Clash::Input)).collect::<Vec<_>>();
         for output in &self.outputs {
-            let place = Place::of(&output.path);
-            let other =
-                known.iter().find(|(file, _)| place.is_some() && Place::of(&file.path) == place);
-            if let Some(&(other, is_input)) = other {
+            if let Some((other, clash)) = find(&known, &output.path) {
                 // Nobody has typed where standard output goes to.
                 let typed = if output.by == By::Redirection { other } else { output };
                 let (by, path) = (output.by, typed.path.clone());
-                let clash = if is_input { Clash::Input } else { Clash::Output };
                 return Err(SameFile { by, path, other: other.by, clash });
             }
-            known.push((output, false));
+            known.push((output, Clash::Output));
         }
         for output in &self.outputs {
             let path = partial::name_of(&output.path);
-            let place = Place::of(&path);
-            let other = known.iter().find(|(file, _)| Place::of(&file.path) == place);
-            if let Some((other, _)) = other.filter(|_| place.is_some()) {
-                return Err(SameFile {
-                    by: output.by,
-                    path,
-                    other: other.by,
-                    clash: Clash::Partial,
-                });
+            if let Some((other, _)) = find(&known, &path) {
+                let (by, clash) = (output.by, Clash::Partial);
+                return Err(SameFile { by, path, other: other.by, clash });
             }
         }
         Ok(())
     }
+}
+
+/// The one of these files that a path names, and what it is.
+fn find<'f>(known: &[(&'f Named, Clash)], path: &Path) -> Option<(&'f Named, Clash)> {
+    let place = Place::of(path)?;
+    known.iter().copied().find(|(file, _)| Place::of(&file.path).as_ref() == Some(&place))
 }
 
 /// Which file a path names.

@@ -21,16 +21,15 @@ mod view;
 use std::{
     collections::BTreeMap,
     fs,
-    io::Write,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use warpline::files::{self, PartialFile};
+use warpline::files;
 
-use crate::{Host, LabError};
+use crate::{Host, LabError, output};
 
 pub use list::changed;
 pub use pages::{differences, update};
@@ -196,9 +195,7 @@ impl Destination {
             };
             *digest = source.filter(is_built).and_then(|source| sources::digest(&source).ok());
         }
-        PartialFile::create(&self.path)
-            .and_then(|file| file.fill(|file| file.write_all(results.to_json().as_bytes())))
-            .map_err(|source| LabError::Write { path: self.path, source })
+        output::write(&self.path, results.to_json().as_bytes())
     }
 }
 

@@ -23,6 +23,14 @@ pub(crate) const fn copies_much<M: Model>() -> bool {
     is_large && !M::Lp::SAVING.is_by_field()
 }
 
+/// What is wrong where an LP handles its events again, from a copy, and does not come where it was.
+pub(crate) fn ran_differently(lp: LpId) -> String {
+    format!(
+        "{lp:?}'s handler ran differently the second time: does it depend on something that is not \
+         restored?"
+    )
+}
+
 /// An LP: its state, and what engines keep beside it.
 #[derive(Debug)]
 pub(crate) struct Lp<L> {

@@ -6,6 +6,7 @@
 
 mod admission;
 mod context;
+mod copying;
 mod halt;
 mod lp;
 mod source;
@@ -13,7 +14,11 @@ mod starting;
 
 pub(crate) use admission::{Admission, Cause};
 pub(crate) use context::{BoundedSink, Handling, Sink};
+pub(crate) use copying::{copy_in_vain, time_copies};
 pub(crate) use halt::{CutOff, Halt};
-pub(crate) use lp::{Core, Lp, copies_much};
+pub(crate) use lp::{Core, Lp, copies_much, ran_differently};
 pub(crate) use source::{Source, Value};
 pub(crate) use starting::start;
+
+#[cfg(test)]
+pub(crate) use copying::COPIES;

@@ -3,15 +3,13 @@
 //! In a run that changes engines, it also measures what a copy of a state takes, now and then: who
 //! handles events early has to copy states, unless their fields save what changes.
 
-use std::{hint::black_box, time::Instant};
-
 use warpline_core::Model;
 
 use super::{Execution, SLICE_EVENTS_MAX, Sequential, Stopped};
 use crate::{
     RunError,
     event::{Buffer, Event, Message},
-    handling, panics,
+    handling,
     pending::PendingSet,
     timeline::{Phase, Recorder},
     watch::{Hint, Timer, Watch},
@@ -78,8 +76,7 @@ where
     /// Copies the state of the LP that was handled last. Returns false if that panics.
     fn copy_state(&self) -> bool {
         let Some((lp, _)) = self.current else { return true };
-        let copy = || drop(black_box(self.lps[lp.index()].state.clone()));
-        panics::catch(copy).is_ok()
+        handling::copy_in_vain(&self.lps[lp.index()].state)
     }
 
     /// Shows a monitor how far a leg has come.
@@ -98,10 +95,6 @@ struct Copies {
     seconds: f64,
 }
 
-/// So many states are copied at a time, or fewer if that takes longer than this, in seconds.
-const COPIES: u32 = 4;
-const COPIES_TIME: f64 = 10e-6;
-
 impl Copies {
     /// At a look at the clock: measures `copy`, which may fail, ever more rarely.
     fn look(&mut self, copy: impl Fn() -> bool) {
@@ -109,16 +102,8 @@ impl Copies {
         if !self.looks.is_power_of_two() {
             return;
         }
-        let began = Instant::now();
-        let mut seconds = 0.0;
-        for _ in 0..COPIES {
-            let is_copied = copy();
-            self.made += 1;
-            seconds = if is_copied { began.elapsed().as_secs_f64() } else { f64::INFINITY };
-            if seconds > COPIES_TIME {
-                break;
-            }
-        }
+        let (made, seconds) = handling::time_copies(copy);
+        self.made += made;
         self.seconds += seconds;
         debug_assert!(self.seconds >= 0.0, "copies take no less than no time");
     }
@@ -134,6 +119,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+    use crate::handling::COPIES;
 
     /// States are copied rarely, however many looks there are; a state that cannot be copied takes
     /// for ever. (Red if each look copies.)

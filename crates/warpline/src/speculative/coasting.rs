@@ -8,18 +8,19 @@
 
 use std::mem;
 
-use warpline_core::Model;
+use warpline_core::{LogicalProcess, Model};
 
 use super::{
     event::Parity,
     executing::execute,
     regrid::Reason,
+    sparse::SparseCopies,
     window::{Executed, Window},
     worker::Worker,
 };
 use crate::{
     event::{Buffer, Message},
-    panics,
+    handling, panics,
     scheduling::Instant,
 };
 
@@ -43,7 +44,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         if from < number {
             let since = Instant::now();
             let window_end = self.sender.window_end;
-            let core = self.kept_or_open(from).core_of(local).clone();
+            let core = self.window(from).core_of(local).clone();
             self.lps[local as usize].core = core;
             let is_same = (from..number).all(|window| self.coast_over(window, local));
             self.sender.window_end = window_end;
@@ -60,34 +61,20 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     }
 
     /// A window of this number.
-    fn kept_or_open(&self, number: u64) -> &Window<M::Lp, B> {
-        if number < self.oldest {
-            self.sparse.window(number)
-        } else {
-            &self.windows[Parity::of(number).index()]
-        }
+    fn window(&self, number: u64) -> &Window<M::Lp, B> {
+        kept_or_open(&self.sparse, &self.windows, self.oldest, number)
     }
 
     /// Lets an LP handle its events of a window as it has handled them, if there are any. What it
     /// sends is gone. Returns whether it came as far as it had come.
     fn coast_over(&mut self, number: u64, local: u32) -> bool {
-        let mut places = mem::take(&mut self.places);
-        let window = self.kept_or_open(number);
-        let has_events = window.has(local);
-        if has_events {
-            window.gather(local, &mut places);
-        }
-        self.places = places;
-        if !has_events {
-            return true;
-        }
         debug_assert!(self.outputs.is_empty(), "SPARSE-A: outputs of another LP");
         let Self { windows, sparse, lps, sender, places, outputs, oldest, tally, .. } = self;
-        let window = if number < *oldest {
-            sparse.window(number)
-        } else {
-            &windows[Parity::of(number).index()]
-        };
+        let window = kept_or_open(sparse, windows, *oldest, number);
+        if !window.has(local) {
+            return true;
+        }
+        window.gather(local, places);
         sender.window_end = window.end;
         let mut executed = Executed::default();
         sender.collect(true);
@@ -113,7 +100,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     #[cold]
     fn fail_to_coast(&mut self, local: u32, from: u64) {
         let shared = self.sender.shared;
-        let (_, last) = self.kept_or_open(from).end_of(local);
+        let (_, last) = self.window(from).end_of(local);
         let id = shared.directory.lps_of(self.sender.me)[local as usize];
         let context = &mut self.sender.error_context;
         (context.lp, context.event) = (Some(id), last);
@@ -121,12 +108,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             self.sender.me,
             context,
             |context| context,
-            |_| {
-                panic!(
-                    "{id:?}'s handler ran differently the second time: does it depend on something \
-                     that is not restored?"
-                )
-            },
+            |_| panic!("{}", handling::ran_differently(id)),
         );
         self.sparse.note_failure();
         self.request_regrid(Reason::END);
@@ -144,4 +126,14 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             }
         }
     }
+}
+
+/// A window of this number: a kept one, or from the oldest on an open one.
+fn kept_or_open<'w, L: LogicalProcess, B>(
+    sparse: &'w SparseCopies<L, B>,
+    windows: &'w [Window<L, B>; 2],
+    oldest: u64,
+    number: u64,
+) -> &'w Window<L, B> {
+    if number < oldest { sparse.window(number) } else { &windows[Parity::of(number).index()] }
 }

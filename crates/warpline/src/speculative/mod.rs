@@ -17,7 +17,7 @@
 //! | LPs handle their events of a window | [`executing`] |
 //! | late events, rollback | [`rollback`] |
 //! | what is kept of an open window | [`window`] |
-//! | copies of states before some windows only, and what is kept for them | [`sparse`], [`coasting`] |
+//! | copies before some windows only, and what is kept for them | [`sparse`], [`coasting`] |
 //! | where sends go, what comes in | [`sending`] |
 //! | which windows are committed | [`words`] |
 //! | how much memory there is, and who pays for what | [`memory`], [`paying`] |

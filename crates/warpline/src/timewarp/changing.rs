@@ -12,8 +12,6 @@
 //!   in the same round leave before it changes, and have no such record either; their new worker
 //!   may have changed before, or will when it adopts that round.
 
-use std::hint::black_box;
-
 use warpline_core::{LogicalProcess, Model};
 use warpline_memory::enter_platform;
 
@@ -23,7 +21,7 @@ use super::{
     history::NONE,
     worker::Worker,
 };
-use crate::{StateSaving, handling, panics};
+use crate::{StateSaving, handling};
 
 /// Note of a report: sparse copies would be much cheaper for this worker.
 const SPARSE: u64 = 1 << 5;
@@ -51,7 +49,7 @@ impl<M: Model> Worker<'_, M> {
         };
         let copy = || {
             let _platform = self.shared.memory.is_some().then(enter_platform);
-            panics::catch(|| drop(black_box(state.clone()))).is_ok()
+            handling::copy_in_vain(state)
         };
         choice.look(is_by_field, now, copy);
     }
@@ -210,7 +208,7 @@ mod tests {
             for (worker, ended) in workers.iter_mut().zip(&mut ended) {
                 if ended.is_none() {
                     // One runs ahead of the other.
-                    (0..=turn % 3).for_each(|_| *ended = ended.or(worker.turn().err()));
+                    (0..=turn % 3).for_each(|_| *ended = ended.or_else(|| worker.turn().err()));
                 }
             }
             if ended.iter().all(Option::is_some) {

@@ -19,7 +19,7 @@
 use std::time::{Duration, Instant};
 
 use crate::{
-    StateSaving,
+    StateSaving, handling,
     settings::{Settings, TimeWarp},
     tuning::Tuning,
 };
@@ -29,9 +29,6 @@ const LOOK_EVERY: u32 = 256;
 /// It decides after as many events and copies.
 const EVENTS_MIN: u64 = 1024;
 const COPIES_MIN: u64 = 8;
-/// So many states are copied at a look, or fewer if that takes longer than this, in seconds.
-const COPIES: u32 = 4;
-const COPIES_TIME: f64 = 10e-6;
 
 /// What an event costs more, in seconds, where copies are sparse: records are kept for longer, and
 /// leave the cache. (Some 40 ns with states of 64 bytes, 100 with 4 KB; AMD EPYC, 2026-11-25.)
@@ -106,18 +103,13 @@ impl Choice {
         if is_by_field && words < WORDS_MIN {
             return;
         }
-        let began = Instant::now();
-        for _ in 0..COPIES {
-            let one = Instant::now();
-            if !copy() {
-                self.measures = false;
-                return;
-            }
-            self.tuning.copy.add(one.elapsed());
-            if began.elapsed().as_secs_f64() > COPIES_TIME {
-                break;
-            }
+        let (made, seconds) = handling::time_copies(copy);
+        if seconds.is_infinite() {
+            self.measures = false;
+            return;
         }
+        let each = Duration::from_secs_f64(seconds / f64::from(made));
+        (0..made).for_each(|_| self.tuning.copy.add(each));
         if events < EVENTS_MIN || self.tuning.copy.samples() < COPIES_MIN {
             return;
         }
@@ -150,6 +142,7 @@ impl Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::handling::COPIES;
 
     /// A choice that has measured copies of so many nanoseconds, and events.
     fn knowing(copy: u64, event: u64) -> Choice {

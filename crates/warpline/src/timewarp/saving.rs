@@ -44,7 +44,7 @@ use super::{
 };
 use crate::{
     CheckpointInterval, StateSaving, StateSavingKind,
-    handling::{Admission, Cause, Core, Handling},
+    handling::{self, Admission, Cause, Core, Handling},
     panics,
     tuning::Tuning,
 };
@@ -381,12 +381,7 @@ impl<M: Model> Saving<M> {
                 at = record.next;
                 let same =
                     (&core.rng, core.sent) == (&history[at].before.rng, history[at].before.sent);
-                assert!(
-                    same,
-                    "{:?}'s handler ran differently the second time: does it depend on \
-                something that is not restored?",
-                    lp.id
-                );
+                assert!(same, "{}", handling::ran_differently(lp.id));
             }
         });
         self.coasted += u64::from(events);
