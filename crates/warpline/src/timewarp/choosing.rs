@@ -99,7 +99,8 @@ impl Choice {
         let (since, before) = *self.since.get_or_insert_with(|| (Instant::now(), now));
         debug_assert!(before.events <= now.events, "CHOICE: events were handled and are not");
         let events = now.events - before.events;
-        let words = (now.words - before.words) as f64 / events.max(1) as f64;
+        // A rollback takes the end of the log back, perhaps to before the first look.
+        let words = now.words.saturating_sub(before.words) as f64 / events.max(1) as f64;
         if is_by_field && words < WORDS_MIN {
             return;
         }
@@ -182,6 +183,12 @@ mod tests {
         choice.look(true, counts(0, 0), copy);
         choice.look(true, counts(10_000, 40 * 10_000), copy);
         assert_eq!((copies.get(), choice.wants_sparse), (0, false), "40 words an event");
+        // Red if what a rollback took back is subtracted.
+        choice.since = Some((Instant::now(), counts(0, 500)));
+        choice.looks = LOOK_EVERY - 1;
+        choice.look(true, counts(10_000, 20), copy);
+        assert_eq!(copies.get(), 0, "the log ends before the first look");
+        choice.since = Some((Instant::now(), counts(0, 0)));
         while choice.tuning.copy.samples() < COPIES_MIN {
             choice.looks = LOOK_EVERY - 1;
             choice.look(true, counts(20_000, 3_000 * 20_000), copy);
