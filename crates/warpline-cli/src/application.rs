@@ -6,12 +6,11 @@ mod documents;
 use clap::{ArgGroup, ArgMatches, Args, Command, FromArgMatches};
 use warpline_models::catalog::{Entry, ModelParams, TimeUnit};
 
+#[cfg(feature = "shipped")]
+use crate::shipped;
 use crate::{
     args::{InfoArgs, RunArgs, SweepArgs},
-    bench::{BenchArgs, SpinArgs},
-    circuit::CircuitArgs,
     help,
-    lab::LabArgs,
     nodes::NodesArgs,
     reads::{self, Unread},
     values::{WindowWidth, end_time, window},
@@ -27,7 +26,7 @@ const STATUSES: &str = "Exit status: 0 done, 1 the run failed, 2 bad usage, 3 --
 pub struct Application {
     pub(crate) models: Vec<&'static dyn Entry>,
     /// Whether this is Warpline's own command, with a benchmark, a laboratory and a demonstration.
-    is_warpline: bool,
+    pub(crate) is_warpline: bool,
 }
 
 /// A parsed command line; for runs, also the flags that were typed and are not read.
@@ -37,11 +36,9 @@ pub(crate) enum Request {
     Run(ModelParams, RunArgs, Vec<Unread>),
     Sweep(ModelParams, SweepArgs, Vec<Unread>),
     Info(InfoArgs),
-    Bench(BenchArgs, Vec<Unread>),
-    Lab(LabArgs),
-    Circuit(CircuitArgs),
     Nodes(NodesArgs),
-    Spin(SpinArgs),
+    #[cfg(feature = "shipped")]
+    Shipped(shipped::Request),
 }
 
 impl Application {
@@ -49,12 +46,6 @@ impl Application {
     #[must_use]
     pub fn new(models: &[&'static dyn Entry]) -> Self {
         Self { models: models.to_vec(), is_warpline: false }
-    }
-
-    /// Warpline's own command.
-    #[must_use]
-    pub fn warpline() -> Self {
-        Self { models: warpline_models::ALL.to_vec(), is_warpline: true }
     }
 
     /// The parser of the command line.
@@ -81,28 +72,12 @@ impl Application {
             .subcommand(self.with_models::<RunArgs>(analyze))
             .subcommand(self.with_choice_of_model(info))
             .subcommand(nodes);
-        if !self.is_warpline {
-            return command
-                .subcommand_required(true)
-                .arg_required_else_help(true)
-                .after_help(STATUSES);
+        #[cfg(feature = "shipped")]
+        if self.is_warpline {
+            let last = format!("{}\n{STATUSES}", shipped::DEMO);
+            return shipped::add_to(command).after_help(last);
         }
-        let bench = help::arrange(BenchArgs::augment_args(Command::new("bench")), "bench")
-            .about("Measure the engines on the standard workloads, as ratios to bare loops");
-        let lab = LabArgs::augment_args(Command::new("lab"))
-            .about("Measure the papers' figures again: tables, plots, and whether they agree");
-        let circuit = CircuitArgs::augment_args(Command::new("circuit"))
-            .about("Write a circuit for other simulators");
-        let spin = SpinArgs::augment_args(Command::new("spin")).hide(true).about(
-            "Keep a core busy until standard input ends: what `bench --busy` disturbs others with",
-        );
-        let demo = "Without a command, `warpline` runs a wireless network for a few seconds.";
-        command
-            .subcommand(bench)
-            .subcommand(lab)
-            .subcommand(circuit)
-            .subcommand(spin)
-            .after_help(format!("{demo}\n{STATUSES}"))
+        command.subcommand_required(true).arg_required_else_help(true).after_help(STATUSES)
     }
 
     /// The name of the command: `warpline`, or that of the program.
@@ -144,6 +119,12 @@ impl Application {
 
     /// The request in a parsed command line.
     pub(crate) fn request(&self, matches: &ArgMatches) -> Result<Request, clap::Error> {
+        #[cfg(feature = "shipped")]
+        if let Some((name, flags)) = matches.subcommand()
+            && let Some(request) = shipped::Request::of(name, flags)?
+        {
+            return Ok(Request::Shipped(request));
+        }
         Ok(match matches.subcommand() {
             None => Request::Demo,
             Some(("run" | "analyze", run)) => {
@@ -159,16 +140,7 @@ impl Application {
                 Request::Sweep(params, args, unread)
             }
             Some(("info", info)) => Request::Info(InfoArgs::from_arg_matches(info)?),
-            Some(("bench", bench)) => {
-                let mut args = BenchArgs::from_arg_matches(bench)?;
-                let unread = args.unread(bench)?;
-                reads::note_policies(bench, &mut args.policies);
-                Request::Bench(args, unread)
-            }
-            Some(("lab", lab)) => Request::Lab(LabArgs::from_arg_matches(lab)?),
-            Some(("circuit", circuit)) => Request::Circuit(CircuitArgs::from_arg_matches(circuit)?),
-            Some(("nodes", nodes)) => Request::Nodes(NodesArgs::from_arg_matches(nodes)?),
-            Some((_, spin)) => Request::Spin(SpinArgs::from_arg_matches(spin)?),
+            Some((_, nodes)) => Request::Nodes(NodesArgs::from_arg_matches(nodes)?),
         })
     }
 

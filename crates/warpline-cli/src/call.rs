@@ -7,7 +7,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
-    path::PathBuf,
 };
 
 use clap::{Args, FromArgMatches};
@@ -19,10 +18,9 @@ use crate::{
     Application,
     application::Request,
     args::{PRINTING, PRINTING_SWITCHES, RunArgs},
-    configuration::{command_line, flags_of, unknown, unknown_model},
+    configuration::{command_line, flags_of, unknown_model},
     failure::Failure,
     info,
-    lab::{self, LabArgs},
     progress::Caller,
     ranks::Launch,
     reads, run,
@@ -144,37 +142,6 @@ impl Application {
         };
         let model = self.entry(name).ok_or_else(|| unknown_model(self, name))?;
         Ok(info::to_json(model))
-    }
-
-    /// Measures a figure of the laboratory; the settings are the flags of `warpline lab`. Returns
-    /// the paths of the files it has written, none if the caller has ended it.
-    ///
-    /// # Errors
-    ///
-    /// What the command would have ended with.
-    pub fn call_lab(
-        figure: &str,
-        settings: toml::Table,
-        caller: Caller<'_>,
-    ) -> Result<Vec<PathBuf>, CallError> {
-        let measure = || {
-            let known: Vec<_> = lab::all().map(|(name, _)| name.to_owned()).collect();
-            if !known.iter().any(|name| name == figure) {
-                return Err(Failure::Configuration(unknown("figure", figure, &known)));
-            }
-            let command = LabArgs::augment_args(clap::Command::new("lab"));
-            let mut words = flags_of(&command, settings, &PRINTING_SWITCHES)?;
-            words.push(figure.into());
-            let args = LabArgs::from_arg_matches(&command.try_get_matches_from(words)?)?;
-            lab::called(&args, caller)
-        };
-        Ok(measure()?)
-    }
-
-    /// The figures of the laboratory: a list of objects.
-    #[must_use]
-    pub fn figures() -> Value {
-        lab::all().map(|(figure, title)| json!({ "figure": figure, "title": title })).collect()
     }
 }
 

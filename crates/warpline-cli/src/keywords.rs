@@ -10,10 +10,9 @@ use serde_json::{Value, json};
 
 use crate::{
     Application,
-    args::{PRINTING_SWITCHES, RunArgs},
+    args::RunArgs,
     call::refused,
     configuration::{is_on_or_off, long_flags, may_be_alone},
-    lab::LabArgs,
 };
 
 impl Application {
@@ -39,9 +38,17 @@ impl Application {
             "run": of_models("run"),
             "sweep": of_models("sweep"),
             "made": keywords(&made, &refused(&["replications"]), &[]),
-            "lab": keywords(&LabArgs::augment_args(Command::new("lab")), &PRINTING_SWITCHES, &[]),
+            "lab": of_laboratory(),
         })
     }
+}
+
+/// Those of the laboratory, if there is one.
+fn of_laboratory() -> Value {
+    #[cfg(feature = "shipped")]
+    return keywords(&crate::shipped::lab_command(), &crate::args::PRINTING_SWITCHES, &[]);
+    #[cfg(not(feature = "shipped"))]
+    return Value::Null;
 }
 
 /// The flags of a command, of which some are refused and some are a model's own.

@@ -20,13 +20,19 @@
 //! 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "shipped"),
+    expect(dead_code, reason = "what only `bench` asks of flags is written beside the flags")
+)]
 
 mod application;
 mod args;
 #[cfg(feature = "arrow")]
 mod arrow;
+#[cfg(feature = "shipped")]
 mod bench;
 mod call;
+#[cfg(feature = "shipped")]
 mod circuit;
 mod configuration;
 mod failure;
@@ -35,6 +41,7 @@ mod help;
 mod info;
 mod interrupt;
 mod keywords;
+#[cfg(feature = "shipped")]
 mod lab;
 mod memory;
 mod nodes;
@@ -45,12 +52,15 @@ mod policy_values;
 mod profile_args;
 mod progress;
 mod ranks;
+#[cfg(feature = "shipped")]
 #[doc(hidden)]
 pub mod readers;
 mod reads;
 mod report;
 mod run;
 mod series;
+#[cfg(feature = "shipped")]
+mod shipped;
 mod sweep;
 mod system;
 mod table;
@@ -109,14 +119,9 @@ impl Application {
             }
             Request::Sweep(_, args, _) => sweep::execute(self, &words, &args),
             Request::Info(args) => info::execute(self, &args),
-            Request::Bench(args, unread) => {
-                reads::refuse(unread)?;
-                bench::execute(&args)
-            }
-            Request::Lab(args) => lab::execute(&args),
-            Request::Circuit(args) => circuit::execute(&args),
             Request::Nodes(args) => nodes::execute(&args),
-            Request::Spin(args) => bench::spin(&args),
+            #[cfg(feature = "shipped")]
+            Request::Shipped(request) => request.execute(),
         }
     }
 }

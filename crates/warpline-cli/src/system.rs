@@ -1,8 +1,13 @@
 //! Facts about this machine and this process, from the operating system.
 
-use std::fs;
+use std::{fs, thread};
 
-pub(crate) use warpline_lab::cores;
+use warpline_memory::processor_name;
+
+/// How many cores this process may use.
+pub(crate) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
 
 /// The peak resident size of this process, in bytes, where the system reports it.
 pub(crate) fn peak_resident_bytes() -> Option<u64> {
@@ -14,5 +19,5 @@ pub(crate) fn peak_resident_bytes() -> Option<u64> {
 
 /// The processor's name and how many of its cores this process may use.
 pub(crate) fn processor() -> String {
-    format!("{}, {} core(s)", warpline_lab::processor(), cores())
+    format!("{}, {} core(s)", processor_name(), cores())
 }

@@ -1,6 +1,8 @@
-//! The machine and the date of a measurement, for the texts; the command shows the machine, too.
+//! The machine and the date of a measurement, for the texts.
 
-use std::{env::consts, fs, time::SystemTime};
+use std::{env::consts, time::SystemTime};
+
+use warpline_memory::processor_name;
 
 /// The machine and the time.
 #[derive(Clone, Debug)]
@@ -20,7 +22,7 @@ impl Host {
     #[must_use]
     pub fn detect() -> Self {
         Self {
-            processor: processor(),
+            processor: processor_name(),
             cores: cores(),
             system: format!("{} on {}", consts::OS, consts::ARCH),
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string()[..10].to_owned(),
@@ -29,15 +31,6 @@ impl Host {
 }
 
 /// The number of cores that this process may use.
-#[must_use]
-pub fn cores() -> usize {
+pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// The processor's model name, if the system has it.
-#[must_use]
-pub fn processor() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    name.map_or("unknown processor", |(_, name)| name.trim()).to_owned()
 }

@@ -50,8 +50,8 @@ pub use claim::{Basis, Bounds, CHANCE, Claim, LEVEL, Origin, Outcome, Test, Verd
 pub use error::LabError;
 pub use executor::{Conservative, Executor, RankEngine, Ranks, TimeWarp};
 pub use figure::{Figure, Findings, Lab, Source, Table};
-pub use host::{Host, cores, processor};
-pub use plot::{Axis, Curve, Dot, Plot, Scale, label, round_numbers};
+pub use host::Host;
+pub use plot::{Axis, Curve, Dot, Plot, Scale};
 pub use run::{files, run};
 pub use sampling::{Point, Sample, Setup, Workload};
 pub use settings::{Settings, Watch};

@@ -214,7 +214,7 @@ fn samples_are_interleaved() {
 #[test]
 fn more_workers_than_cores_are_marked() {
     let directory = tempfile::tempdir().expect("a directory");
-    let many = warpline_lab::cores() + 1;
+    let many = std::thread::available_parallelism().map_or(1, usize::from) + 1;
     let settings = Settings { workers: vec![1, many], samples: 1, ..quick(directory.path()) };
     let figure = &figures::fig7::Fig7;
     warpline_lab::run(&[figure], &settings, &Notes::default(), false).expect("it runs");

@@ -34,6 +34,14 @@ pub struct Binding {
     ran: Duration,
 }
 
+/// The model of the processor, if the system says it.
+#[must_use]
+pub fn processor_name() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or("unknown processor", |(_, name)| name.trim()).to_owned()
+}
+
 /// Binds the calling thread to core number `worker` of those that it may use, node by node, if
 /// there are at least `workers` of them.
 ///

@@ -23,21 +23,32 @@
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+#[cfg(feature = "shipped")]
 pub mod circuit;
+#[cfg(feature = "shipped")]
 pub mod epidemic;
+#[cfg(feature = "shipped")]
 mod grain;
+#[cfg(feature = "shipped")]
 pub mod hypercube;
+#[cfg(feature = "shipped")]
 pub mod network;
+#[cfg(feature = "shipped")]
 pub mod pcs;
+#[cfg(feature = "shipped")]
 pub mod phold;
 mod prepared;
+#[cfg(feature = "shipped")]
 pub mod queues;
 mod time_unit;
+#[cfg(feature = "shipped")]
 pub mod traffic;
 
+#[cfg(feature = "shipped")]
 use catalog::{Entry, entry};
 
 /// The models that Warpline ships, in the order in which they are listed.
+#[cfg(feature = "shipped")]
 pub static ALL: &[&dyn Entry] = &[
     entry::<phold::PholdParams>(),
     entry::<hypercube::HypercubeParams>(),

@@ -3,9 +3,13 @@
 //! A model makes them ([`Results::pictures`](crate::Results::pictures)); whoever shows a report
 //! draws them.
 
+mod numbers;
+
 use std::borrow::Cow;
 
 use serde::Serialize;
+
+pub use numbers::{label, round_numbers};
 
 /// Numbers that are better looked at than read.
 #[derive(Clone, Debug, PartialEq, Serialize)]

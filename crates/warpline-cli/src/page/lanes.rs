@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use maud::{Markup, html};
 use serde_json::Value;
-use warpline_lab::label;
+use warpline::picture::label;
 
 use super::{
     Report,

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, html};
-use warpline_lab::round_numbers;
+use warpline::picture::round_numbers;
 
 use crate::format::significant;
 

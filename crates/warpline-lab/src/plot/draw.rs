@@ -12,8 +12,9 @@ use plotters::{
         text_anchor::{HPos, Pos, VPos},
     },
 };
+use warpline::picture::label;
 
-use super::{Curve, Dot, Plot, numbers::label, ticks::Ruler};
+use super::{Curve, Dot, Plot, ticks::Ruler};
 
 /// The size of the picture, in SVG units.
 const SIZE: (u32, u32) = (960, 540);

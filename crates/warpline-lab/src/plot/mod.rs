@@ -5,13 +5,11 @@
 
 #[cfg(feature = "plots")]
 mod draw;
-mod numbers;
 #[cfg(feature = "plots")]
 mod png;
 #[cfg(feature = "plots")]
 mod ticks;
 
-pub use numbers::{label, round_numbers};
 #[cfg(feature = "plots")]
 pub(crate) use png::to_png;
 

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 
-use super::{Axis, Scale, numbers::round_numbers};
+use warpline::picture::round_numbers;
+
+use super::{Axis, Scale};
 
 /// An axis with its range; the drawing library asks it for the places of numbers.
 #[derive(Clone, Debug)]
