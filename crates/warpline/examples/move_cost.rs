@@ -4,7 +4,7 @@
 //! random. The report says what a move takes: packing an LP up with its records, saved states and
 //! pending events, and taking it in, in the time of the threads that do so.
 //!
-//! Run it with `cargo run --release -p warpline --example move_cost`.
+//! Run it with `cargo run --release -p warpline --features measurements --example move_cost`.
 
 use std::{
     error::Error,

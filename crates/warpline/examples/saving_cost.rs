@@ -5,7 +5,8 @@
 //! which it uses; and some work in each event. For each size: the sequential engine in million
 //! events per second, and the others with two workers by it. Medians of interleaved rounds.
 //!
-//! Run it with `cargo run --release -p warpline --example saving_cost -- [ROUNDS]`.
+//! Run it with
+//! `cargo run --release -p warpline --features measurements --example saving_cost -- [ROUNDS]`.
 
 use std::{
     collections::VecDeque,

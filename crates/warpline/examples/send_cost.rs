@@ -1,10 +1,10 @@
 //! What a send costs by the size of the message: `send`, which makes a message and copies it into
 //! its buffer, and `send_with`, which writes it there.
 //!
-//! `cargo run --release -p warpline --example send_cost` prints nanoseconds per event, the median
-//! of interleaved rounds, for messages that are written in full and in their first sixteenth. With
-//! the arguments `BYTES send|send_with full|part` it runs one case of Time Warp with one worker,
-//! in turn, for callgrind.
+//! `cargo run --release -p warpline --features measurements --example send_cost` prints nanoseconds
+//! per event, the median of interleaved rounds, for messages that are written in full and in their
+//! first sixteenth. With the arguments `BYTES send|send_with full|part` it runs one case of Time
+//! Warp with one worker, in turn, for callgrind.
 
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 

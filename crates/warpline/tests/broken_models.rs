@@ -2,6 +2,8 @@
 //! message leaks, no run hangs, and no panic escapes.
 
 mod scripted;
+#[path = "broken_models/timeline.rs"]
+mod timeline;
 
 use std::{
     ops::ControlFlow,

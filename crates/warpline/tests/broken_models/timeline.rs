@@ -1,12 +1,10 @@
 //! The timeline of a run that does not come to its end.
 
-#[expect(dead_code, reason = "shared with other tests; not every kind of mistake is made here")]
-mod scripted;
-
-use scripted::{Act, scripted, simulation};
 use warpline::{
     Conservative, Engine, Sequential, Simulation, Speculative, TimeWarp, timeline::Timeline,
 };
+
+use super::scripted::{Act, scripted, simulation};
 
 /// What was before a mistake, or a panic of the observer, is in the timeline.
 ///
