@@ -48,6 +48,13 @@ impl Application {
         Self { models: models.to_vec(), is_warpline: false }
     }
 
+    /// Warpline's own command.
+    #[cfg(feature = "shipped")]
+    #[must_use]
+    pub fn warpline() -> Self {
+        Self { models: warpline_models::ALL.to_vec(), is_warpline: true }
+    }
+
     /// The parser of the command line.
     pub(crate) fn command(&self) -> Command {
         let run = Command::new("run").about("Run a model and report its results");

@@ -33,6 +33,8 @@ mod arrow;
 mod bench;
 mod call;
 #[cfg(feature = "shipped")]
+mod call_lab;
+#[cfg(feature = "shipped")]
 mod circuit;
 mod configuration;
 mod failure;

@@ -1,24 +1,16 @@
 //! What only Warpline's own command has: the models that it ships, `bench`, `lab`, `circuit`, and a
 //! demonstration. Not compiled into a command for other models (the feature `shipped`).
 //!
-//! Called by [`application`](crate::application), and from another language.
-
-use std::path::PathBuf;
+//! Called by [`application`](crate::application).
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use serde_json::{Value, json};
 
 use crate::{
-    Application,
-    args::PRINTING_SWITCHES,
     bench::{self, BenchArgs, SpinArgs},
-    call::CallError,
     circuit::{self, CircuitArgs},
-    configuration::{flags_of, unknown},
     failure::Failure,
     help,
     lab::{self, LabArgs},
-    progress::Caller,
     reads::{self, Unread},
 };
 
@@ -76,44 +68,6 @@ impl Request {
             Self::Circuit(args) => circuit::execute(&args),
             Self::Spin(args) => bench::spin(&args),
         }
-    }
-}
-
-impl Application {
-    /// Warpline's own command.
-    #[must_use]
-    pub fn warpline() -> Self {
-        Self { models: warpline_models::ALL.to_vec(), is_warpline: true }
-    }
-
-    /// Measures a figure of the laboratory; the settings are the flags of `warpline lab`. Returns
-    /// the paths of the files it has written, none if the caller has ended it.
-    ///
-    /// # Errors
-    ///
-    /// What the command would have ended with.
-    pub fn call_lab(
-        figure: &str,
-        settings: toml::Table,
-        caller: Caller<'_>,
-    ) -> Result<Vec<PathBuf>, CallError> {
-        let measure = || {
-            let known: Vec<_> = lab::all().map(|(name, _)| name.to_owned()).collect();
-            if !known.iter().any(|name| name == figure) {
-                return Err(Failure::Configuration(unknown("figure", figure, &known)));
-            }
-            let mut words = flags_of(&lab_command(), settings, &PRINTING_SWITCHES)?;
-            words.push(figure.into());
-            let args = LabArgs::from_arg_matches(&lab_command().try_get_matches_from(words)?)?;
-            lab::called(&args, caller)
-        };
-        Ok(measure()?)
-    }
-
-    /// The figures of the laboratory: a list of objects.
-    #[must_use]
-    pub fn figures() -> Value {
-        lab::all().map(|(figure, title)| json!({ "figure": figure, "title": title })).collect()
     }
 }
 
