@@ -137,7 +137,15 @@ pub fn take_bytes<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Wi
 /// Appends words, each with its lowest byte first.
 #[inline]
 pub fn append_words<const N: usize>(bytes: &mut Vec<u8>, words: [u64; N]) {
-    bytes.extend_from_slice(words.map(u64::to_le_bytes).as_flattened());
+    append(bytes, &words);
+}
+
+/// Does so with any number of words: compiled once.
+fn append(bytes: &mut Vec<u8>, words: &[u64]) {
+    bytes.reserve(size_of_val(words));
+    for word in words {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
 }
 
 /// Takes words that [`append_words`] has written from the front.

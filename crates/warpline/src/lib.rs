@@ -59,6 +59,7 @@ pub mod settings;
 #[cfg(test)]
 mod simulated;
 mod simulation;
+mod sorting;
 mod speculative;
 mod sync;
 pub mod timeline;

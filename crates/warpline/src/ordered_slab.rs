@@ -11,6 +11,37 @@
 
 use std::collections::BTreeMap;
 
+/// A key. Its tree is compiled with its type ([`key!`]).
+pub(crate) trait Key: Ord + Copy {
+    fn insert(places: &mut BTreeMap<Self, usize>, key: Self, place: usize);
+    fn remove(places: &mut BTreeMap<Self, usize>, key: &Self) -> Option<usize>;
+    fn pop_first(places: &mut BTreeMap<Self, usize>) -> Option<(Self, usize)>;
+}
+
+/// Makes a type a key: what changes a tree is compiled where this stands.
+macro_rules! key {
+    ($key:ty) => {
+        impl $crate::ordered_slab::Key for $key {
+            fn insert(places: &mut BTreeMap<Self, usize>, key: Self, place: usize) {
+                places.insert(key, place);
+            }
+
+            fn remove(places: &mut BTreeMap<Self, usize>, key: &Self) -> Option<usize> {
+                places.remove(key)
+            }
+
+            fn pop_first(places: &mut BTreeMap<Self, usize>) -> Option<(Self, usize)> {
+                places.pop_first()
+            }
+        }
+    };
+}
+pub(crate) use key;
+
+key!(u64);
+#[cfg(test)]
+key!(u32);
+
 /// A map in the order of its keys.
 #[derive(Debug)]
 pub(crate) struct OrderedSlab<K, V> {
@@ -19,7 +50,7 @@ pub(crate) struct OrderedSlab<K, V> {
     free: Vec<usize>,
 }
 
-impl<K: Ord + Copy, V> OrderedSlab<K, V> {
+impl<K: Key, V> OrderedSlab<K, V> {
     pub(crate) const fn new() -> Self {
         Self { places: BTreeMap::new(), values: Vec::new(), free: Vec::new() }
     }
@@ -54,7 +85,7 @@ impl<K: Ord + Copy, V> OrderedSlab<K, V> {
         });
         debug_assert!(self.values[place].is_none(), "SLAB-A: a free place has a value");
         self.values[place] = Some(value);
-        self.places.insert(key, place);
+        K::insert(&mut self.places, key, place);
         debug_assert_eq!(
             self.places.len() + self.free.len(),
             self.values.len(),
@@ -64,13 +95,13 @@ impl<K: Ord + Copy, V> OrderedSlab<K, V> {
     }
 
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
-        let place = self.places.remove(key)?;
+        let place = K::remove(&mut self.places, key)?;
         Some(self.take(place))
     }
 
     /// Removes the least key.
     pub(crate) fn pop_first(&mut self) -> Option<(K, V)> {
-        let (key, place) = self.places.pop_first()?;
+        let (key, place) = K::pop_first(&mut self.places)?;
         Some((key, self.take(place)))
     }
 

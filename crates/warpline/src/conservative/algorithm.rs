@@ -143,9 +143,12 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
 ) -> Result<Leg<M, Event<B>>, Failure> {
     let common = algorithm.common();
     debug_assert!(results.len() <= common.workers(), "more workers ended than there are");
-    let has_ended = |ended| results.iter().any(|worker| worker.ended == ended);
-    let (interrupted, has_failed) = (has_ended(Ended::Interrupted), has_ended(Ended::Failed));
-    if has_failed || common.failure.is_known() {
+    let mut all = All::default();
+    for worker in &results {
+        all.add(worker.ended, [worker.committed, worker.peak, worker.rounds], worker.last_time);
+        all.residency = station::plus(all.residency, worker.residency);
+    }
+    if all.has_failed || common.failure.is_known() {
         common.drop_guarded(move || drop(results));
         let failure = common.failure.take();
         // A rank that was stopped by another one has perhaps not shipped its output: none may wait.
@@ -153,27 +156,49 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
         return Err(failure);
     }
     let mut details = algorithm.details(&results);
-    details.counters.extend(station::counters(results.iter().map(|worker| worker.residency)));
-    let committed = results.iter().map(|worker| worker.committed).sum();
-    let peak: u64 = results.iter().map(|worker| worker.peak).sum();
-    let rounds = results.iter().map(|worker| worker.rounds).max().unwrap_or_default();
+    details.counters.extend(station::counters(all.residency));
     debug_assert!(
-        results.iter().all(|one| (one.ended, one.rounds) == (results[0].ended, rounds)),
+        results.iter().all(|one| (one.ended, one.rounds) == (results[0].ended, all.rounds)),
         "BARRIER-A: the workers do not agree on how the run ends"
     );
-    let last_time = results.iter().map(|worker| worker.last_time).max().unwrap_or_default();
-    let parts = results.into_iter().map(|worker| Cut::new(worker.lps, worker.left));
+    let mut parts = Vec::with_capacity(results.len());
+    for worker in results {
+        parts.push(Cut::new(worker.lps, worker.left));
+    }
     Ok(Leg {
-        interrupted,
-        last_time,
+        interrupted: all.is_interrupted,
+        last_time: all.last_time,
         totals: Totals {
-            committed_events: committed,
-            processed_events: committed,
-            gvt_rounds: rounds,
-            peak_buffer_bytes: common.memory.peak().unwrap_or(peak * A::EVENT_BYTES),
+            committed_events: all.committed,
+            processed_events: all.committed,
+            gvt_rounds: all.rounds,
+            peak_buffer_bytes: common.memory.peak().unwrap_or(all.peak * A::EVENT_BYTES),
             ..Totals::default()
         },
         details,
-        cut: Cut::unite(&common.directory, parts.collect()),
+        cut: Cut::unite(&common.directory, parts),
     })
+}
+
+/// What all workers have done. It does not depend on the model, so that it is compiled once.
+#[derive(Default)]
+struct All {
+    is_interrupted: bool,
+    has_failed: bool,
+    committed: u64,
+    peak: u64,
+    rounds: u64,
+    last_time: VirtualTime,
+    residency: Option<Residency>,
+}
+
+impl All {
+    fn add(&mut self, ended: Ended, [committed, peak, rounds]: [u64; 3], last_time: VirtualTime) {
+        self.is_interrupted |= ended == Ended::Interrupted;
+        self.has_failed |= ended == Ended::Failed;
+        self.committed += committed;
+        self.peak += peak;
+        self.rounds = self.rounds.max(rounds);
+        self.last_time = self.last_time.max(last_time);
+    }
 }

@@ -23,6 +23,7 @@ use crate::{
     placement::LpDirectory,
     run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
     settings::Settings,
+    sorting,
     watch::{Timer, Watch},
 };
 
@@ -197,7 +198,8 @@ impl<'m, M: Model, B> Common<'m, M, B> {
     where
         B: Buffer<Message<M>>,
     {
-        let order = in_order(outputs.iter().map(|event| event.key).collect());
+        let keys: Vec<_> = outputs.iter().map(|event| event.key).collect();
+        let order = sorting::order_of_events(&keys);
         // The closure owns them, so that they are dropped where a panic is caught.
         self.guard(me, worker, |worker| {
             let outputs = outputs;
@@ -227,16 +229,4 @@ impl<'m, M: Model, B> Common<'m, M, B> {
             self.failure.note(FailureOrder::End, super::model_error(fault, self.settings));
         }
     }
-}
-
-/// The places of these keys, in the order of the keys. Sorting is a lot of code: keys are the same
-/// for all models.
-fn in_order(keys: Vec<EventKey>) -> Vec<usize> {
-    let mut places: Vec<_> = (0..keys.len()).collect();
-    places.sort_unstable_by_key(|&place| keys[place]);
-    debug_assert!(
-        places.windows(2).all(|pair| keys[pair[0]] < keys[pair[1]]),
-        "two outputs have one key"
-    );
-    places
 }

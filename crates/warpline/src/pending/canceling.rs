@@ -86,6 +86,21 @@ impl<Q: MinQueue<E>, E: Entry> Canceling<Q, E> {
     }
 }
 
+/// Takes entries out of those from `start` on, each once. It does not depend on the queue, so that
+/// it is compiled once for all queues.
+fn take_out<E: Entry>(entries: &mut Vec<E>, start: usize, mut removed: Vec<E>) {
+    removed.sort_unstable();
+    let mut found = vec![false; removed.len()];
+    let drained = entries.split_off(start);
+    entries.extend(drained.into_iter().filter(|entry| {
+        let first = removed.partition_point(|other| other < entry);
+        let equal = removed[first..].iter().take_while(|other| *other == entry).count();
+        let place = found[first..first + equal].iter().position(|found| !found);
+        place.inspect(|place| found[first + place] = true).is_none()
+    }));
+    debug_assert!(found.iter().all(|&found| found), "CANCEL-A: it was not there");
+}
+
 impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Canceling<Q, E> {
     #[inline(always)]
     fn insert(&mut self, entry: E) {
@@ -131,16 +146,7 @@ impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Canceling<Q, E> {
         if removed.is_empty() {
             return;
         }
-        removed.sort_unstable();
-        let mut found = vec![false; removed.len()];
-        let drained = entries.split_off(start);
-        entries.extend(drained.into_iter().filter(|entry| {
-            let first = removed.partition_point(|other| other < entry);
-            let equal = removed[first..].iter().take_while(|other| *other == entry).count();
-            let place = found[first..first + equal].iter().position(|found| !found);
-            place.inspect(|place| found[first + place] = true).is_none()
-        }));
-        debug_assert!(found.iter().all(|&found| found), "CANCEL-A: it was not there");
+        take_out(entries, start, removed);
     }
 
     #[inline]

@@ -1,5 +1,5 @@
-//! Round numbers for the axes of drawings, and their texts: for the page of a run, and for the plots
-//! of the laboratory.
+//! Round numbers for the axes of drawings, and their texts: for the page of a run, and for plots of
+//! the laboratory.
 
 /// The text of a number: three digits, without zeros at the end.
 #[must_use]

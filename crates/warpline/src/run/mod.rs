@@ -34,6 +34,7 @@ use crate::{
     handling::Lp,
     panics,
     settings::Parallel,
+    sorting,
 };
 pub(crate) use alarm::Alarm;
 pub(crate) use barrier::{Barrier, Broken, Reduction};
@@ -229,15 +230,11 @@ impl<M: Model> Run<'_, M> {
             },
             Outcome::Stopped => How::Stopped,
         };
-        let endings = self.endings(how)?;
-        let failures = endings.iter().enumerate().filter_map(|(rank, how)| match how {
-            How::Failed { order, error } => Some((order, rank, error)),
-            _ => None,
-        });
-        if let Some((_, rank, error)) = failures.min() {
+        let endings = endings(self.ranks, how)?;
+        if let Some((rank, error)) = first_failure(&endings) {
             return Err(match outcome {
                 Outcome::Failed(_, own) if rank == self.ranks.me() => own,
-                _ => RunError::Rank { rank, error: error.clone() },
+                _ => RunError::Rank { rank, error: error.to_owned() },
             });
         }
         let stopped = endings.iter().position(|how| matches!(how, How::Stopped));
@@ -245,46 +242,10 @@ impl<M: Model> Run<'_, M> {
             let error = "it ended early, and no rank says why (a bug of Warpline)".to_owned();
             return Err(RunError::Rank { rank: stopped.unwrap_or_default(), error });
         };
-        let interrupted =
-            endings.iter().any(|how| matches!(how, How::Done { interrupted: true, .. }));
-        let last = endings.iter().fold(done.last_time, |last, how| match how {
-            How::Done { last_time, .. } => {
-                VirtualTime::new(*last_time).map_or(last, |time| last.max(time))
-            }
-            _ => last,
-        });
+        let (interrupted, last) = progress(&endings, done.last_time);
         let asked_for = if interrupted { None } else { VirtualTime::new(self.settings.end).ok() };
         let end_time = asked_for.unwrap_or(last);
         self.report(name, done, (started, end_time), interrupted)
-    }
-
-    /// How all ranks have ended. No rank alerts another one after that, and nothing that workers
-    /// have sent is left in the network (RANK-C).
-    fn endings(&self, how: How) -> Result<Vec<How>, RunError> {
-        if self.ranks.count() == 1 {
-            return Ok(vec![how]);
-        }
-        let (has_alerted, parcels_sent) = (self.ranks.has_alerted(), self.ranks.parcels_sent());
-        let outputs_sent = self.ranks.outputs_sent();
-        let ending = Ending { how, has_alerted, parcels_sent, outputs_sent };
-        let endings = self.ranks.gather_all(&to_bytes(&ending))?;
-        let read = |(rank, bytes): (usize, &Vec<u8>)| from_bytes(bytes, rank);
-        let endings: Vec<Ending> =
-            endings.iter().enumerate().map(read).collect::<Result<_, _>>()?;
-        debug_assert_eq!(endings.len(), self.ranks.count(), "RANK-A: a rank has not concluded");
-        let alerted = endings.iter().enumerate().filter(|(_, ending)| ending.has_alerted);
-        self.ranks.await_alerts(alerted.map(|(rank, _)| rank))?;
-        let me = self.ranks.me();
-        for (rank, ending) in endings.iter().enumerate().filter(|_| me == 0) {
-            self.ranks.await_outputs(rank, ending.outputs_sent)?;
-        }
-        let sent_here = endings.iter().filter_map(|ending| ending.parcels_sent.get(me));
-        self.ranks.discard_unread(sent_here.fold(0, |sum, sent| sum.saturating_add(*sent)))?;
-        if endings.iter().any(|ending| !matches!(ending.how, How::Done { .. })) {
-            // The last message of this run: what a rank has sent may need it to arrive (NET-C).
-            self.ranks.gather_all(&[])?;
-        }
-        Ok(endings.into_iter().map(|ending| ending.how).collect())
     }
 
     fn report(
@@ -382,7 +343,8 @@ impl<M: Model> Run<'_, M> {
             let read = || read_share::<M>(wires, &bytes, rank, &mut total, &mut summaries);
             panics::catch(read).map_err(|fault| self.model_error(fault))??;
         }
-        let order = in_order(summaries.iter().map(|(id, _)| *id).collect());
+        let lps: Vec<_> = summaries.iter().map(|(id, _)| *id).collect();
+        let order = sorting::order_of_lps(&lps);
         let mut summaries: Vec<_> = summaries.into_iter().map(|(_, it)| Some(it)).collect();
         let summaries = order.into_iter().filter_map(|place| summaries[place].take());
         let output = summaries::fold(self.model, summaries, &self.settings)?;
@@ -390,15 +352,53 @@ impl<M: Model> Run<'_, M> {
     }
 }
 
-/// The places of these LPs, in their order. Sorting is a lot of code: it is compiled once here.
-fn in_order(lps: Vec<LpId>) -> Vec<usize> {
-    let mut places: Vec<_> = (0..lps.len()).collect();
-    places.sort_unstable_by_key(|&place| lps[place]);
-    debug_assert!(
-        places.is_sorted_by(|&one, &next| lps[one] < lps[next]),
-        "RANK-A: two ranks have taken one LP apart"
-    );
-    places
+/// How all ranks have ended. No rank alerts another one after that, and nothing that workers have
+/// sent is left in the network (RANK-C).
+fn endings(ranks: &Ranks<'_>, how: How) -> Result<Vec<How>, RunError> {
+    if ranks.count() == 1 {
+        return Ok(vec![how]);
+    }
+    let (has_alerted, parcels_sent) = (ranks.has_alerted(), ranks.parcels_sent());
+    let outputs_sent = ranks.outputs_sent();
+    let ending = Ending { how, has_alerted, parcels_sent, outputs_sent };
+    let endings = ranks.gather_all(&to_bytes(&ending))?;
+    let read = |(rank, bytes): (usize, &Vec<u8>)| from_bytes(bytes, rank);
+    let endings: Vec<Ending> = endings.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+    debug_assert_eq!(endings.len(), ranks.count(), "RANK-A: a rank has not concluded");
+    let alerted = endings.iter().enumerate().filter(|(_, ending)| ending.has_alerted);
+    ranks.await_alerts(alerted.map(|(rank, _)| rank))?;
+    let me = ranks.me();
+    for (rank, ending) in endings.iter().enumerate().filter(|_| me == 0) {
+        ranks.await_outputs(rank, ending.outputs_sent)?;
+    }
+    let sent_here = endings.iter().filter_map(|ending| ending.parcels_sent.get(me));
+    ranks.discard_unread(sent_here.fold(0, |sum, sent| sum.saturating_add(*sent)))?;
+    if endings.iter().any(|ending| !matches!(ending.how, How::Done { .. })) {
+        // The last message of this run: what a rank has sent may need it to arrive (NET-C).
+        ranks.gather_all(&[])?;
+    }
+    Ok(endings.into_iter().map(|ending| ending.how).collect())
+}
+
+/// The first failure of a rank, with what it says.
+fn first_failure(endings: &[How]) -> Option<(usize, &str)> {
+    let failures = endings.iter().enumerate().filter_map(|(rank, how)| match how {
+        How::Failed { order, error } => Some((order, rank, error)),
+        _ => None,
+    });
+    failures.min().map(|(_, rank, error)| (rank, error.as_str()))
+}
+
+/// Whether a rank was interrupted, and the time up to which all of them have come, at least `last`.
+fn progress(endings: &[How], mut last: VirtualTime) -> (bool, VirtualTime) {
+    let mut is_interrupted = false;
+    for how in endings {
+        if let How::Done { interrupted, last_time } = how {
+            is_interrupted |= *interrupted;
+            last = VirtualTime::new(*last_time).map_or(last, |time| last.max(time));
+        }
+    }
+    (is_interrupted, last)
 }
 
 fn share_bytes<M: Model>(

@@ -41,13 +41,18 @@ pub(crate) fn at_once<R: Send>(
     refused: impl Fn(),
     work: impl Fn(usize, &mut Watch<'_>) -> R + Sync,
 ) -> Vec<R> {
-    let results = Mutex::new((0..workers).map(|_| None).collect::<Vec<_>>());
+    let mut places = Vec::with_capacity(workers);
+    places.resize_with(workers, || None);
+    let results = Mutex::new(places);
     start(workers, watch, failure, &refused, &|me, watch| {
         let result = work(me, watch);
         results.lock().unwrap_or_else(PoisonError::into_inner)[me] = Some(result);
     });
-    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let results: Vec<R> = results.into_iter().flatten().collect();
+    let mut found = Vec::with_capacity(workers);
+    for result in results.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        found.extend(result);
+    }
+    let results: Vec<R> = found;
     assert!(
         results.len() == workers || failure.is_known(),
         "{} of {workers} workers have left a result",

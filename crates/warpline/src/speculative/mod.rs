@@ -286,7 +286,11 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         heap_memory: shared.heap_memory(),
         ..Details::default()
     };
-    details.counters.extend(station::counters(results.iter().map(|worker| worker.residency)));
+    let mut residency = None;
+    for worker in &results {
+        residency = station::plus(residency, worker.residency);
+    }
+    details.counters.extend(station::counters(residency));
     let interrupted = results.iter().any(|worker| worker.is_interrupted);
     let width = results.first_mut().and_then(|first| first.width.take());
     let left: u64 = results.iter().map(|worker| worker.left).sum();

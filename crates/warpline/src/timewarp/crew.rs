@@ -26,6 +26,8 @@ use std::{
     time::Duration,
 };
 
+use crate::sorting;
+
 /// How long a thread without workers sleeps at a time, if nothing happens. (Nobody wakes it when a
 /// thread has panicked.)
 const NAP: Duration = Duration::from_millis(20);
@@ -172,7 +174,7 @@ impl<T> Crew<T> {
             post.has_arrivals.store(false, Ordering::Relaxed);
             seats.workers.append(&mut arrivals);
         }
-        seats.workers.sort_by_key(|(worker, _)| *worker);
+        sorting::few(&mut seats.workers, |(worker, _)| *worker);
         debug_assert!(seats.workers.is_sorted_by(|a, b| a.0 < b.0), "CREW-A: a worker came twice");
         // Who gave it may have known another number of threads.
         self.give(seats, seats.at_work);

@@ -383,11 +383,12 @@ impl<H: Pages> LpMemory<H> {
 /// Where the pages of all workers and LPs are, and what the daemons have done, for the report.
 pub(super) fn counters(
     memory: Option<&LpMemory>,
-    of_workers: impl Iterator<Item = Option<Residency>>,
+    of_workers: Option<Residency>,
 ) -> Vec<(&'static str, u64)> {
-    let residencies = of_workers.chain([memory.map(LpMemory::residency)]);
-    let of_daemons = memory.map(LpMemory::of_daemons).unwrap_or_default();
-    station::counters(residencies).chain(of_daemons).collect()
+    let mut counters =
+        station::counters(station::plus(of_workers, memory.map(LpMemory::residency)));
+    counters.extend(memory.map(LpMemory::of_daemons).unwrap_or_default());
+    counters
 }
 
 /// Ends the daemons when it is dropped, also if a worker has panicked.

@@ -30,9 +30,11 @@ use crate::{
     pending::PendingSet,
     run::{
         Alarm, Conclusion, FailureOrder, NumberedLps, Outcome, Ranks, Run, model_error,
-        station::Station, threads,
+        station::{self, Station},
+        threads,
     },
     settings::{Parts, Pool, Settings, TimeWarp},
+    sorting,
     watch::Watch,
 };
 
@@ -172,20 +174,20 @@ fn work_at_once<M: Model>(
         let _daemons = shared.memory.as_ref().map(|memory| memory.start_daemons(scope));
         threads::at_once(threads, watch, &shared.failure, refused, work)
     });
-    let of_workers = threads.iter().map(|one| one.2);
-    let counters = lp_memory::counters(shared.memory.as_ref(), of_workers);
-    let (mut results, mut decided) = (Vec::new(), None);
-    for (workers, manning, _) in threads {
+    let (mut results, mut decided, mut residency) = (Vec::new(), None, None);
+    for (workers, manning, of_workers) in threads {
         results.extend(workers);
         decided = decided.or(manning);
+        residency = station::plus(residency, of_workers);
     }
+    let counters = lp_memory::counters(shared.memory.as_ref(), residency);
     assert!(
         results.len() == shared.workers() || shared.failure.is_known(),
         "CREW-A: {} of {} workers have ended",
         results.len(),
         shared.workers()
     );
-    results.sort_by_key(|worker| worker.me);
+    sorting::few(&mut results, |worker| worker.me);
     (results, decided, counters)
 }
 
@@ -395,10 +397,10 @@ impl<M: Model> Reporting<'_, M> {
         total.sent = results.iter().flat_map(|worker| &worker.lps).map(|lp| lp.core.sent).sum();
         self.check_balance(&results, &total, &mail);
         let details = self.details(&results, &total);
-        let lps = results.iter_mut().flat_map(|worker| std::mem::take(&mut worker.lps));
-        let mut lps: Vec<_> = lps.collect();
-        // Stable: it takes advantage of what is in order already.
-        lps.sort_by_key(|lp| lp.id);
+        let mut lps = Vec::new();
+        results.iter_mut().for_each(|worker| lps.append(&mut worker.lps));
+        let numbers: Vec<_> = lps.iter().map(|lp| lp.id).collect();
+        sorting::arrange(&mut lps, sorting::order_of_lps(&numbers));
         assert!(lps.is_sorted_by(|one, next| one.id < next.id), "MOVE-B: an LP is at two workers");
         assert!(
             interrupted || lps.len() == self.shared.directory.ids().count(),

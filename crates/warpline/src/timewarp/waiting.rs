@@ -75,7 +75,7 @@ impl Waiting {
 
     /// Ends the wait of an LP: hands out all its events, including the one that it waited for.
     pub(super) fn unblock(&mut self, lp: u32, mut sink: impl FnMut(Event)) {
-        if let Some(blocked) = self.0.remove(&lp) {
+        if let Some(blocked) = self.remove(lp) {
             debug_assert!(
                 blocked.later.iter().all(|later| later.key >= blocked.event.key),
                 "GVT: an event that is kept comes before the one that its LP waits for"
@@ -90,10 +90,15 @@ impl Waiting {
         if self.0.get(&event.lp).is_none_or(|blocked| blocked.event != *event) {
             return false;
         }
-        if let Some(blocked) = self.0.remove(&event.lp) {
+        if let Some(blocked) = self.remove(event.lp) {
             blocked.later.into_iter().for_each(sink);
         }
         true
+    }
+
+    /// The code of a tree is compiled here, not with each model.
+    fn remove(&mut self, lp: u32) -> Option<Blocked> {
+        self.0.remove(&lp)
     }
 
     /// Whether an LP waits.

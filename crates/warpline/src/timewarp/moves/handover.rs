@@ -125,7 +125,7 @@ impl<M: Model> Worker<'_, M> {
         let since = moves.time();
         // MOVE-C: what the LPs have sent arrives before they do.
         self.sender.flush();
-        leaving.sort_unstable_by(|a, b| b.cmp(a));
+        last_first(&mut leaving);
         let fates = fates(self.lps.len(), &leaving);
         for (lp, &fate) in (0..).zip(&fates) {
             if fate != Fate::Stays(lp) && self.waiting.holds(lp) {
@@ -216,10 +216,11 @@ impl<M: Model> Worker<'_, M> {
         package.check();
         let Package { mut lp, copies, records, positions, saved, writes, sent, .. } = package;
         let (index, back) = (self.lps.len() as u32, self.history.back());
-        let ends = records.iter().skip(1).map(|record| record.sent_from as usize);
-        let ends: Vec<_> = ends.chain([sent.len()]).collect();
         let (mut last, mut moved) = (NONE, UndoMoves::default());
-        for (((record, saved), writes), end) in records.iter().zip(saved).zip(writes).zip(ends) {
+        let (mut saved, mut writes) = (saved.into_iter(), writes.into_iter());
+        for (number, record) in records.iter().enumerate() {
+            let (Some(saved), Some(writes)) = (saved.next(), writes.next()) else { break };
+            let end = records.get(number + 1).map_or(sent.len(), |next| next.sent_from as usize);
             let (event, from) = (record.event.with_lp(index), self.sender.sent.back());
             let at = self.history.push(event, &record.before, last, from);
             (self.history[at].copied, self.history[at].delivered) =
@@ -259,7 +260,7 @@ impl<M: Model> Worker<'_, M> {
         if let Some(memory) = self.sender.memory {
             memory.follow(id, self.me);
         }
-        let kept = self.moves.awaited.remove(&id.get());
+        let kept = self.moves.end_wait(id);
         debug_assert!(kept.is_some(), "MOVE-B: {id:?} was not awaited");
         if let Some(halves) = &self.shared.halves {
             return self.exchange_halves(halves, id.get());
@@ -268,4 +269,9 @@ impl<M: Model> Worker<'_, M> {
             self.file_mail(mail);
         }
     }
+}
+
+/// Sorts LPs and where they go: without the type of the model, so that it is compiled once.
+fn last_first(leaving: &mut [(u32, usize)]) {
+    leaving.sort_unstable_by(|a, b| b.cmp(a));
 }

@@ -233,6 +233,18 @@ impl Moves {
         Self { announced: None, awaited: BTreeMap::new(), planner }
     }
 
+    /// Mail for the LPs of this batch that come here is kept from now on. (The code of a tree is
+    /// compiled here, not with each model.)
+    fn await_those_to(&mut self, me: usize, batch: &[Move]) {
+        let to_me = batch.iter().filter(|one| one.to == me);
+        self.awaited.extend(to_me.map(|one| (one.lp.get(), Vec::new())));
+    }
+
+    /// An LP has come: returns its mail, if it was awaited.
+    fn end_wait(&mut self, lp: LpId) -> Option<Vec<Event>> {
+        self.awaited.remove(&lp.get())
+    }
+
     /// The mail that is kept.
     pub(super) fn kept(&self) -> impl Iterator<Item = &Event> {
         self.awaited.values().flatten()
@@ -304,8 +316,7 @@ impl<M: Model> Worker<'_, M> {
                 self.moves.awaited
             );
             let batch = moves.announced();
-            let to_me = batch.iter().filter(|one| one.to == self.me);
-            self.moves.awaited.extend(to_me.map(|one| (one.lp.get(), Vec::new())));
+            self.moves.await_those_to(self.me, &batch);
             self.moves.announced = Some(batch);
         }
     }

@@ -29,7 +29,7 @@ use super::{
     message::{EVENTS, RemoteMessage},
 };
 use crate::{
-    ordered_slab::OrderedSlab,
+    ordered_slab::{self, OrderedSlab},
     panics,
     pending::PendingSet,
     timewarp::{Message, event::Event, gvt::Bound, heap, worker::Worker},
@@ -37,6 +37,7 @@ use crate::{
 
 /// The key and the serial number, by which an anti-message finds its event.
 type Name = (Bound, u32);
+ordered_slab::key!(Name);
 
 /// The events that a worker has received from other ranks.
 pub(super) struct Incoming<T> {

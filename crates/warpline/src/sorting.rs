@@ -1,0 +1,93 @@
+//! Sorting without the type of what is sorted.
+//!
+//! A sort is a lot of code, and the engines sort what depends on the type of a model. So the keys
+//! are sorted here, which is compiled once, and what has them is put in their order. Called by the
+//! engines and by the frame of a run.
+
+use warpline_core::{EventKey, LpId};
+
+/// Sorts a few items, such as one for each worker.
+pub(crate) fn few<T>(items: &mut [T], number: impl Fn(&T) -> usize) {
+    for end in 1..items.len() {
+        let mut place = end;
+        while place > 0 && number(&items[place]) < number(&items[place - 1]) {
+            items.swap(place, place - 1);
+            place -= 1;
+        }
+    }
+}
+
+/// The places of these keys, in the order of the keys.
+pub(crate) fn order_of_events(keys: &[EventKey]) -> Vec<usize> {
+    let mut places: Vec<_> = (0..keys.len()).collect();
+    places.sort_unstable_by_key(|&place| keys[place]);
+    debug_assert!(
+        places.is_sorted_by(|&one, &next| keys[one] <= keys[next]),
+        "events are not in the order of their keys"
+    );
+    places
+}
+
+/// The places of these LPs, in their order. No two are equal.
+pub(crate) fn order_of_lps(lps: &[LpId]) -> Vec<usize> {
+    let mut places: Vec<_> = (0..lps.len()).collect();
+    places.sort_unstable_by_key(|&place| lps[place]);
+    debug_assert!(
+        places.is_sorted_by(|&one, &next| lps[one] < lps[next]),
+        "CUT-A: an LP is there twice"
+    );
+    places
+}
+
+/// Puts items in an order: at each place the one that is at that place of `order`.
+pub(crate) fn arrange<T>(items: &mut [T], mut order: Vec<usize>) {
+    debug_assert_eq!(items.len(), order.len(), "an item has no place");
+    for start in 0..items.len() {
+        let mut at = start;
+        // Once around the circle of those that change places.
+        loop {
+            let from = std::mem::replace(&mut order[at], at);
+            if from == start || from == at {
+                break;
+            }
+            items.swap(at, from);
+            at = from;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use warpline_core::VirtualTime;
+
+    fn key(number: u64) -> EventKey {
+        EventKey::new(VirtualTime::ZERO, 0, LpId::new(0), number)
+    }
+
+    fn shuffled() -> impl Strategy<Value = Vec<u64>> {
+        Just((0..60).collect::<Vec<_>>()).prop_shuffle()
+    }
+
+    proptest! {
+        /// Mutations, each seen red: `few` does not go back further than one place; `arrange` swaps
+        /// with the start of the circle.
+        #[test]
+        fn all_sort(all in shuffled(), len in 0..60_usize) {
+            let mut numbers = all[..len].to_vec();
+            let mut sorted = numbers.clone();
+            sorted.sort_unstable();
+            let keys: Vec<_> = numbers.iter().map(|&number| key(number)).collect();
+            let mut by = numbers.clone();
+            arrange(&mut by, order_of_events(&keys));
+            prop_assert_eq!(&by, &sorted);
+            let mut little = numbers.clone();
+            few(&mut little, |&number| number as usize);
+            prop_assert_eq!(&little, &sorted);
+            let lps: Vec<_> = numbers.iter().map(|&number| LpId::new(number as u32)).collect();
+            arrange(&mut numbers, order_of_lps(&lps));
+            prop_assert_eq!(&numbers, &sorted);
+        }
+    }
+}
