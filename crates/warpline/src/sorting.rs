@@ -17,25 +17,21 @@ pub(crate) fn few<T>(items: &mut [T], number: impl Fn(&T) -> usize) {
     }
 }
 
-/// The places of these keys, in the order of the keys.
+/// The places of these keys of events, in the order of the keys.
 pub(crate) fn order_of_events(keys: &[EventKey]) -> Vec<usize> {
-    let mut places: Vec<_> = (0..keys.len()).collect();
-    places.sort_unstable_by_key(|&place| keys[place]);
-    debug_assert!(
-        places.is_sorted_by(|&one, &next| keys[one] <= keys[next]),
-        "events are not in the order of their keys"
-    );
-    places
+    order(keys, "two events have one key")
 }
 
-/// The places of these LPs, in their order. No two are equal.
+/// The places of these LPs, in their order.
 pub(crate) fn order_of_lps(lps: &[LpId]) -> Vec<usize> {
-    let mut places: Vec<_> = (0..lps.len()).collect();
-    places.sort_unstable_by_key(|&place| lps[place]);
-    debug_assert!(
-        places.is_sorted_by(|&one, &next| lps[one] < lps[next]),
-        "CUT-A: an LP is there twice"
-    );
+    order(lps, "CUT-A: an LP is there twice")
+}
+
+/// The places of these keys, in their order. It is a mistake if two are equal.
+fn order<K: Ord + Copy>(keys: &[K], mistake: &str) -> Vec<usize> {
+    let mut places: Vec<_> = (0..keys.len()).collect();
+    places.sort_unstable_by_key(|&place| keys[place]);
+    debug_assert!(places.is_sorted_by(|&one, &next| keys[one] < keys[next]), "{mistake}");
     places
 }
 
