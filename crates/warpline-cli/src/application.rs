@@ -26,7 +26,7 @@ const STATUSES: &str = "Exit status: 0 done, 1 the run failed, 2 bad usage, 3 --
 pub struct Application {
     pub(crate) models: Vec<&'static dyn Entry>,
     /// Whether this is Warpline's own command, with a benchmark, a laboratory and a demonstration.
-    pub(crate) is_warpline: bool,
+    is_warpline: bool,
 }
 
 /// A parsed command line; for runs, also the flags that were typed and are not read.

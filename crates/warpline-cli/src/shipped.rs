@@ -31,7 +31,7 @@ pub(crate) const DEMO: &str =
 pub(crate) fn add_to(command: Command) -> Command {
     let bench = help::arrange(BenchArgs::augment_args(Command::new("bench")), "bench")
         .about("Measure the engines on the standard workloads, as ratios to bare loops");
-    let lab = LabArgs::augment_args(Command::new("lab"))
+    let lab = lab_command()
         .about("Measure the papers' figures again: tables, plots, and whether they agree");
     let circuit = CircuitArgs::augment_args(Command::new("circuit"))
         .about("Write a circuit for other simulators");
