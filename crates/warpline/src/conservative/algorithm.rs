@@ -146,7 +146,6 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     let mut all = All::default();
     for worker in &results {
         all.add(worker.ended, [worker.committed, worker.peak, worker.rounds], worker.last_time);
-        all.residency = station::plus(all.residency, worker.residency);
     }
     if all.has_failed || common.failure.is_known() {
         common.drop_guarded(move || drop(results));
@@ -156,7 +155,8 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
         return Err(failure);
     }
     let mut details = algorithm.details(&results);
-    details.counters.extend(station::counters(all.residency));
+    let mut residencies = results.iter().map(|worker| worker.residency);
+    details.counters.extend(station::counters(&mut residencies));
     debug_assert!(
         results.iter().all(|one| (one.ended, one.rounds) == (results[0].ended, all.rounds)),
         "BARRIER-A: the workers do not agree on how the run ends"
@@ -189,7 +189,6 @@ struct All {
     peak: u64,
     rounds: u64,
     last_time: VirtualTime,
-    residency: Option<Residency>,
 }
 
 impl All {

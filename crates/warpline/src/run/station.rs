@@ -138,8 +138,11 @@ fn has_homes(placement: MemoryPlacement, topology: &Topology) -> bool {
 }
 
 /// The counters of a report for all stations, if any had memory of its own.
-pub(crate) fn counters(all: Option<Residency>) -> Vec<(&'static str, u64)> {
-    let Some(all) = all else { return Vec::new() };
+/// (Compiled once: whose results they are of does not matter.)
+pub(crate) fn counters(
+    stations: &mut dyn Iterator<Item = Option<Residency>>,
+) -> Vec<(&'static str, u64)> {
+    let Some(all) = stations.flatten().reduce(Residency::plus) else { return Vec::new() };
     debug_assert!(all.pages_at_home <= all.pages, "more pages are at home than there are");
     vec![
         (PAGES, all.pages),
@@ -147,11 +150,6 @@ pub(crate) fn counters(all: Option<Residency>) -> Vec<(&'static str, u64)> {
         (REFUSED, all.refused),
         (BEYOND, all.beyond_limit),
     ]
-}
-
-/// Both together, as far as they were placed.
-pub(crate) fn plus(one: Option<Residency>, other: Option<Residency>) -> Option<Residency> {
-    one.into_iter().chain(other).reduce(Residency::plus)
 }
 
 /// What a report says of the placement of memory.

@@ -286,11 +286,8 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         heap_memory: shared.heap_memory(),
         ..Details::default()
     };
-    let mut residency = None;
-    for worker in &results {
-        residency = station::plus(residency, worker.residency);
-    }
-    details.counters.extend(station::counters(residency));
+    let mut residencies = results.iter().map(|worker| worker.residency);
+    details.counters.extend(station::counters(&mut residencies));
     let interrupted = results.iter().any(|worker| worker.is_interrupted);
     let width = results.first_mut().and_then(|first| first.width.take());
     let left: u64 = results.iter().map(|worker| worker.left).sum();

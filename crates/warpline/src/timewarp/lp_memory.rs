@@ -383,10 +383,9 @@ impl<H: Pages> LpMemory<H> {
 /// Where the pages of all workers and LPs are, and what the daemons have done, for the report.
 pub(super) fn counters(
     memory: Option<&LpMemory>,
-    of_workers: Option<Residency>,
+    of_workers: &mut dyn Iterator<Item = Option<Residency>>,
 ) -> Vec<(&'static str, u64)> {
-    let mut counters =
-        station::counters(station::plus(of_workers, memory.map(LpMemory::residency)));
+    let mut counters = station::counters(&mut of_workers.chain([memory.map(LpMemory::residency)]));
     counters.extend(memory.map(LpMemory::of_daemons).unwrap_or_default());
     counters
 }

@@ -30,8 +30,7 @@ use crate::{
     pending::PendingSet,
     run::{
         Alarm, Conclusion, FailureOrder, NumberedLps, Outcome, Ranks, Run, model_error,
-        station::{self, Station},
-        threads,
+        station::Station, threads,
     },
     settings::{Parts, Pool, Settings, TimeWarp},
     sorting,
@@ -174,13 +173,13 @@ fn work_at_once<M: Model>(
         let _daemons = shared.memory.as_ref().map(|memory| memory.start_daemons(scope));
         threads::at_once(threads, watch, &shared.failure, refused, work)
     });
-    let (mut results, mut decided, mut residency) = (Vec::new(), None, None);
-    for (workers, manning, of_workers) in threads {
+    let mut of_workers = threads.iter().map(|one| one.2);
+    let counters = lp_memory::counters(shared.memory.as_ref(), &mut of_workers);
+    let (mut results, mut decided) = (Vec::new(), None);
+    for (workers, manning, _) in threads {
         results.extend(workers);
         decided = decided.or(manning);
-        residency = station::plus(residency, of_workers);
     }
-    let counters = lp_memory::counters(shared.memory.as_ref(), residency);
     assert!(
         results.len() == shared.workers() || shared.failure.is_known(),
         "CREW-A: {} of {} workers have ended",
