@@ -66,15 +66,14 @@ fn spec(wrong: Option<(Where, Mistake)>) -> Spec {
 /// Those that run it here: each takes long to build.
 type Engines = (Sequential, (Conservative, TimeWarp));
 
-fn simulation(
-    algorithm: Algorithm,
-    spec: &Spec,
-    workers: usize,
-    end: f64,
-) -> Simulation<'static, Only<Engines, Spec>> {
-    Simulation::new(Only::<Engines, _>::new(spec.clone()))
-        .engine(engine(algorithm, workers, 16))
-        .end(end)
+type Run = Simulation<'static, Only<Engines, Spec>>;
+
+fn sequential(spec: Spec, end: f64) -> Run {
+    Simulation::new(Only::new(spec)).end(end)
+}
+
+fn simulation(algorithm: Algorithm, spec: &Spec, workers: usize, end: f64) -> Run {
+    sequential(spec.clone(), end).engine(engine(algorithm, workers, 16))
 }
 
 fn engine(algorithm: Algorithm, workers: usize, edge_capacity: usize) -> Engine {
@@ -112,8 +111,7 @@ fn lines(spec: &Spec) -> Vec<random::Line> {
 fn delays_and_reordering_change_nothing() {
     let spec = Spec { io: [0.05, 0.1], ..spec(None) };
     let oracle = Spec { lines: Arc::default(), ..spec.clone() };
-    let expected =
-        Simulation::new(Only::<Engines, _>::new(oracle.clone())).end(12.0).run().expect("sound");
+    let expected = sequential(oracle.clone(), 12.0).run().expect("sound");
     for algorithm in ALGORITHMS {
         for (seed, (ranks, workers)) in (0..).zip([(2, 1), (3, 1), (2, 2), (3, 2)]) {
             let spec = Spec { lines: Arc::default(), ..spec.clone() };
@@ -159,8 +157,7 @@ impl Interceptor for Slow {
 /// A slow rank does not take the end of another rank for a failure.
 #[test]
 fn a_rank_that_is_late_ends() {
-    let expected =
-        Simulation::new(Only::<Engines, _>::new(spec(None))).end(1.0).run().expect("sound");
+    let expected = sequential(spec(None), 1.0).run().expect("sound");
     for algorithm in &ALGORITHMS[..2] {
         for slow in 0..2 {
             let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
@@ -272,8 +269,7 @@ fn the_mistake_of_one_rank_is_reported_by_all() {
         ALGORITHMS.iter().flat_map(|algorithm| mistakes.map(|mistake| (*algorithm, mistake)))
     {
         let spec = spec(Some((Where::Event(lp, n), Mistake::Fail)));
-        let sequential =
-            Simulation::new(Only::<Engines, _>::new(spec.clone())).end(1e9).run().unwrap_err();
+        let sequential = sequential(spec.clone(), 1e9).run().unwrap_err();
         let RunError::Model(expected) = sequential else { panic!("{sequential}") };
         for (ranks, workers) in [(2, 1), (2, 2), (3, 1)] {
             let all = (0..ranks).map(|_| simulation(algorithm, &spec, workers, 1e9)).collect();
@@ -317,12 +313,8 @@ fn a_run_that_one_rank_stops_is_interrupted_on_all() {
         assert!(outcomes.all(|outcome| matches!(outcome, Ok(None))));
         // The committed events are the first of those of the sequential engine.
         let end = report.end_time.get();
-        let more = Simulation::new(Only::<Engines, _>::new(spec(None)))
-            .end(end + 1e-9)
-            .run()
-            .expect("sound");
-        let less =
-            Simulation::new(Only::<Engines, _>::new(spec(None))).end(end).run().expect("sound");
+        let more = sequential(spec(None), end + 1e-9).run().expect("sound");
+        let less = sequential(spec(None), end).run().expect("sound");
         let committed = less.committed_events..=more.committed_events;
         assert!(committed.contains(&report.committed_events), "{committed:?}: {report:?}");
     }
@@ -399,8 +391,7 @@ impl Interceptor for Lagging {
 #[test]
 fn what_a_failed_run_has_sent_is_gone() {
     let broken = spec(Some((Where::Event(1, 30), Mistake::Panic)));
-    let expected =
-        Simulation::new(Only::<Engines, _>::new(spec(None))).end(5.0).run().expect("sound");
+    let expected = sequential(spec(None), 5.0).run().expect("sound");
     for algorithm in &ALGORITHMS[2..] {
         let ends = network(2, 2).into_iter();
         let ends: Vec<_> = ends.map(|inner| Between { inner, who: Lagging::default() }).collect();
@@ -425,8 +416,7 @@ fn a_network_can_be_used_again() {
     // The mistake is at rank 0, which is the first to notice the failure; the other rank goes on
     // for a while.
     let broken = spec(Some((Where::Event(1, 30), Mistake::Panic)));
-    let expected =
-        Simulation::new(Only::<Engines, _>::new(spec(None))).end(20.0).run().expect("sound");
+    let expected = sequential(spec(None), 20.0).run().expect("sound");
     let ends = network(2, 2);
     std::thread::scope(|scope| {
         for end in &ends {

@@ -103,8 +103,7 @@ fn a_doubled_parcel_of_windows_is_an_error() {
 /// well or while a rank fails: all ranks end, and none with another result.
 #[test]
 fn a_flipped_bit_ends_all_ranks() {
-    let expected =
-        Simulation::new(Only::<Engines, _>::new(spec(None))).end(20.0).run().expect("sound");
+    let expected = sequential(spec(None), 20.0).run().expect("sound");
     let failing = || spec(Some((Where::Event(1, 30), Mistake::Fail)));
     let cases = ALGORITHMS.into_iter().flat_map(|algorithm| {
         (0..2).flat_map(move |port| (0..16).map(move |after| (algorithm, port, after)))
@@ -173,8 +172,7 @@ proptest! {
         culprit in 0..2_usize,
         algorithm in proptest::sample::select(&ALGORITHMS[1..]),
     ) {
-        let sound = Simulation::new(Only::<Engines, _>::new(spec(None)));
-        let expected = sound.end(20.0).run().expect("sound");
+        let expected = sequential(spec(None), 20.0).run().expect("sound");
         let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
             let what = if rank == culprit { what } else { Garbling::Nothing };
             Between { inner, who: Garbled::new(nth, what) }
