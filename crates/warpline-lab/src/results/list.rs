@@ -38,8 +38,9 @@ has (a rule or a setting is written as code), and where this page is not the lis
 does not fail because sources have changed: the column `sources` is as of the last `update`, and
 `changed` says what is true now. Figures that are older than this folder name the commit that
 published them. Commands are as they were typed then: `--buffer-quota N` is
-`--pool sender:quota=N` now, `--fossil on-the-fly` is `--pool partitioned:on-the-fly`, and
-`--few-buffers N` is `--flow few-buffers=N`.
+`--pool sender:quota=N` now, `--fossil on-the-fly` is `--pool partitioned:on-the-fly`,
+`--few-buffers N` is `--flow few-buffers=N`, and examples that measure (`send_cost`, `saving_cost`,
+`move_cost`) are built with `--features measurements`.
 ";
 
 /// The page.
