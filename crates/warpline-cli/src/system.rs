@@ -1,13 +1,9 @@
 //! Facts about this machine and this process, from the operating system.
 
-use std::{fs, thread};
+use std::fs;
 
+pub(crate) use warpline_memory::cores;
 use warpline_memory::processor_name;
-
-/// How many cores this process may use.
-pub(crate) fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
-}
 
 /// The peak resident size of this process, in bytes, where the system reports it.
 pub(crate) fn peak_resident_bytes() -> Option<u64> {

@@ -2,7 +2,7 @@
 
 use std::{env::consts, time::SystemTime};
 
-use warpline_memory::processor_name;
+use warpline_memory::{cores, processor_name};
 
 /// The machine and the time.
 #[derive(Clone, Debug)]
@@ -28,9 +28,4 @@ impl Host {
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string()[..10].to_owned(),
         }
     }
-}
-
-/// The number of cores that this process may use.
-pub(crate) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -139,7 +139,7 @@ impl Point {
 
     /// Whether more threads were busy than there are cores.
     pub(crate) fn oversubscribed(&self) -> bool {
-        self.setup.executor.workers() > crate::host::cores()
+        self.setup.executor.workers() > warpline_memory::cores()
     }
 
     /// A name for the progress display and for errors.

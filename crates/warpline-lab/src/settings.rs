@@ -3,8 +3,6 @@
 
 use std::{path::PathBuf, sync::atomic::AtomicBool};
 
-use crate::host;
-
 /// The user's choices; the defaults follow the papers.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -37,7 +35,7 @@ impl Default for Settings {
         Self {
             output: PathBuf::from("lab-results"),
             quick: false,
-            workers: up_to(host::cores()),
+            workers: up_to(warpline_memory::cores()),
             samples: 9,
             payload: 64,
             seed: 1,

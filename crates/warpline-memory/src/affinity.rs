@@ -34,6 +34,12 @@ pub struct Binding {
     ran: Duration,
 }
 
+/// How many cores this process may use: so many threads can run at the same time.
+#[must_use]
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 /// The model of the processor, if the system says it.
 #[must_use]
 pub fn processor_name() -> String {

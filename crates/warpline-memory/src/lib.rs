@@ -11,7 +11,8 @@
 //! - [`ring()`]: one thread pushes items by value, another one takes them.
 //! - [`prefetch()`]: a hint to the cache.
 //! - [`Clock`]: a clock that costs little to look at.
-//! - [`bind_worker`]: binds a worker to a core of the process's affinity mask; [`processor_name`].
+//! - [`bind_worker`]: binds a worker to a core of the process's affinity mask; [`cores`] and
+//!   [`processor_name`] say what there is.
 //! - [`Topology`]: the machine's NUMA nodes, their cores and their memory.
 //! - [`NodeAllocator`] and [`Home`]: what a worker allocates lies on its node.
 //! - [`standard_output_was_closed`]: what can be known only before `main`.
@@ -31,7 +32,7 @@ mod standard_output;
 mod sync;
 mod trace;
 
-pub use affinity::{Binding, bind_worker, processor_name, processor_time, running_threads};
+pub use affinity::{Binding, bind_worker, cores, processor_name, processor_time, running_threads};
 pub use arena::{Arena, BufferId, Buffers, Taken};
 pub use clock::Clock;
 pub use crossbeam_utils::{Backoff, CachePadded};

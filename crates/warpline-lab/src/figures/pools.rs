@@ -49,7 +49,7 @@ pub(super) fn workers_axis(lab: &Lab<'_>) -> Axis {
 /// Whether claims are tested with this number of workers. One worker sends nothing to another, so
 /// all pools are the same there; and more workers than cores wait for each other.
 pub(super) fn comparable(workers: f64) -> bool {
-    workers > 1.0 && workers <= crate::host::cores() as f64
+    workers > 1.0 && workers <= warpline_memory::cores() as f64
 }
 
 /// The claims that partitioned pools are the fastest.

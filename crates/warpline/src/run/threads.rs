@@ -8,6 +8,7 @@ use std::{
 };
 
 use warpline_core::LpId;
+pub(crate) use warpline_memory::cores;
 
 use super::failure::{FailureOrder, FirstFailure};
 use crate::{ConfigError, watch::Watch};
@@ -52,13 +53,12 @@ pub(crate) fn at_once<R: Send>(
     for result in results.into_inner().unwrap_or_else(PoisonError::into_inner) {
         found.extend(result);
     }
-    let results: Vec<R> = found;
     assert!(
-        results.len() == workers || failure.is_known(),
+        found.len() == workers || failure.is_known(),
         "{} of {workers} workers have left a result",
-        results.len()
+        found.len()
     );
-    results
+    found
 }
 
 /// Does so without the type of the results: compiled once, and not for each model and engine.
@@ -90,11 +90,6 @@ fn start(
             }
         }
     });
-}
-
-/// How many threads can run at the same time.
-pub(crate) fn cores() -> usize {
-    thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// Waits a little, for the `waited`-th time in a row. After `spins` waits the worker lets other

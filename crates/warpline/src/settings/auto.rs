@@ -35,7 +35,7 @@ pub struct Auto {
 /// As many workers as the machine has cores.
 impl Default for Auto {
     fn default() -> Self {
-        let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let workers = warpline_memory::cores();
         Self {
             workers,
             placement: Placement::default(),
