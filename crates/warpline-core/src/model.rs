@@ -200,6 +200,19 @@ pub trait Model: Send + Sync + Sized {
         &()
     }
 
+    /// Prepares the state of an LP that `before`, a model of the same type with as many LPs, has
+    /// handled events with: from now on this model goes on with it. Called for each LP where a
+    /// branch of a run has other parameters. A state that has copies of parameters gets the new
+    /// ones here.
+    ///
+    /// # Errors
+    ///
+    /// Why that may not be. By default it may not, because a state may depend on the parameters.
+    fn adapt(&self, _before: &Self, _id: LpId, _lp: &mut Self::Lp) -> Result<(), String> {
+        Err("the model does not say how its LPs go on with other parameters (`Model::adapt`)"
+            .to_owned())
+    }
+
     /// What two summaries of an LP differ in, for a model whose results are of use for an interval
     /// of a run, too ([`Difference`]).
     fn difference(&self) -> Option<Difference<Self>> {

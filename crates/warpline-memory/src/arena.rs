@@ -26,7 +26,8 @@
 //! Messages without data and without a destructor are not stored: their buffers are only numbers.
 //! The arena keeps the first such message, and every access returns a reference to it. Therefore
 //! messages must be `Sync`, and [`Buffers::take`] does not always return one by value: a type
-//! without data may rely on there being a single value of it.
+//! without data may rely on there being a single value of it. ([`Arena::take`] moves out no more of
+//! them than were put in.)
 //!
 //! # Happens-before edges
 //!
@@ -51,6 +52,7 @@ use std::{
     fmt,
     marker::PhantomData,
     mem::needs_drop,
+    ptr,
     sync::{
         Mutex, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering},
@@ -100,6 +102,8 @@ pub struct Arena<T> {
     /// The workers whose `Buffers` exist or existed.
     workers: Mutex<BTreeSet<u32>>,
     trace: Option<BufferTrace>,
+    /// How many messages that are not stored were moved out at the end.
+    moved_out: u32,
 }
 
 impl<T: Send + Sync> Arena<T> {
@@ -138,6 +142,7 @@ impl<T: Send + Sync> Arena<T> {
             unclaimed: false,
             workers: Mutex::default(),
             trace: None,
+            moved_out: 0,
         }
     }
 
@@ -219,6 +224,31 @@ impl<T: Send + Sync> Arena<T> {
     #[must_use]
     pub fn message<'a>(&'a self, taken: &'a Taken<T>) -> &'a T {
         taken.0.as_ref().unwrap_or_else(|| self.representative())
+    }
+
+    /// Moves the message out of a filled buffer, after all workers have given up their buffers. The
+    /// buffer does not return to the pool.
+    ///
+    /// # Panics
+    ///
+    /// If the buffer is not filled.
+    #[must_use]
+    pub fn take(&mut self, id: BufferId) -> T {
+        if Self::TRIVIAL {
+            // Required for soundness: no more values come out than buffers were filled with.
+            assert!(self.moved_out < self.issued(), "ARENA-B: more messages than were sent");
+            self.moved_out += 1;
+            // SAFETY: a value without size and destructor, as was put into a buffer and forgotten;
+            // no more of them are moved out than were put in.
+            return unsafe { ptr::read(self.representative()) };
+        }
+        let slot = self.slot(id).expect("ARENA-B: no such buffer was ever filled");
+        // Ordering: Relaxed; `&mut self`: no other thread reaches the arena any more.
+        let owner = slot.owner.swap(NOBODY, Ordering::Relaxed);
+        // Required for soundness: the buffer has a message that nobody else moves or drops (ARENA-B).
+        assert!(!matches!(owner, NOBODY | STALE), "ARENA-B: buffer {} is not filled", id.0);
+        // SAFETY: the buffer was filled, and no worker has `Buffers` that could reach it.
+        unsafe { slot.message().read() }
     }
 
     #[inline]

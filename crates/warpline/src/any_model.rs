@@ -6,15 +6,19 @@
 //! A command, a laboratory or a test that runs models through it is compiled without any engine.
 //! The border is crossed once per run, not per event.
 
-use std::{any::Any, fmt, marker::PhantomData};
+use std::{any::Any, fmt, marker::PhantomData, sync::Arc};
 
 use warpline_core::{LogicalProcess, Model};
 use warpline_memory::Arena;
 
 use crate::{
     Engine, Figure, Report, Results, RunError,
+    cut::Rest,
     engines::{self, All, Engines, Job, Trial},
     picture::Picture,
+    session::AnySession,
+    settings::Settings,
+    watch::Watch,
 };
 
 /// What a [`Simulation`](crate::Simulation) runs: every [`Model`], [`AnyModel`], and [`Only`].
@@ -45,7 +49,7 @@ impl<M: Model> Runnable for M {
     type Output = M::Output;
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
-        All::run(self, job)
+        All::run(self, job, None).map(output_of)
     }
 
     fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
@@ -61,20 +65,29 @@ impl<M: Model> Runnable for M {
     }
 }
 
+/// The report of a run to its end.
+fn output_of<M: Model>(report: Option<Report<Rest<M>>>) -> Option<Report<M::Output>> {
+    report.map(|report| report.map(Rest::output))
+}
+
 /// A model for which only the engines `E` are compiled, which is what building a model takes its
 /// time for: `Only::<TimeWarp, _>::new(model)` has Time Warp only.
 ///
 /// `E` is the type of an engine's settings, or a pair of such types for two engines. A run on
 /// another engine is an error.
 pub struct Only<E, M> {
-    model: M,
+    model: Arc<M>,
     engines: PhantomData<fn() -> E>,
 }
 
 impl<E: Engines, M: Model> Only<E, M> {
     /// The model with these engines.
     pub fn new(model: M) -> Self {
-        Self { model, engines: PhantomData }
+        Self { model: Arc::new(model), engines: PhantomData }
+    }
+
+    pub(crate) fn shared(&self) -> Arc<M> {
+        Arc::clone(&self.model)
     }
 }
 
@@ -82,11 +95,11 @@ impl<E: Engines, M: Model> Runnable for Only<E, M> {
     type Output = M::Output;
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
-        E::run(&self.model, job)
+        E::run(&*self.model, job, None).map(output_of)
     }
 
     fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
-        E::count(&self.model, trial)
+        E::count(&*self.model, trial)
     }
 
     fn event_bytes(&self, engine: &Engine) -> u64 {
@@ -121,6 +134,10 @@ pub struct AnyModel(Box<dyn Erased>);
 pub struct AnyOutput(Box<dyn ErasedOutput>);
 
 impl AnyOutput {
+    pub(crate) fn new(output: impl Results + Send + 'static) -> Self {
+        Self(Box::new(output))
+    }
+
     /// The model's own result, if it is of this type.
     #[must_use]
     pub fn get<O: 'static>(&self) -> Option<&O> {
@@ -170,6 +187,23 @@ impl AnyModel {
         self.0.lp_count()
     }
 
+    /// Begins a session.
+    pub(crate) fn begin<'a>(
+        &self,
+        settings: Settings,
+        watch: Watch<'a>,
+    ) -> Result<AnySession<'a>, RunError> {
+        self.0.begin(settings, watch)
+    }
+
+    /// The model itself, if it is of this type.
+    pub(crate) fn into_model<M: Model + 'static>(self) -> Result<Arc<M>, Self> {
+        match self.0.model().downcast() {
+            Ok(model) => Ok(model),
+            Err(_) => Err(self),
+        }
+    }
+
     /// The lookahead that the model declares, in units of virtual time.
     #[must_use]
     pub fn lookahead(&self) -> Option<f64> {
@@ -186,6 +220,8 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> From<Only<E, M>>
 
 /// A model behind a table of functions, each called once per run.
 trait Erased: Send + Sync {
+    fn model(&self) -> Arc<dyn Any + Send + Sync>;
+    fn begin<'a>(&self, settings: Settings, watch: Watch<'a>) -> Result<AnySession<'a>, RunError>;
     fn name(&self) -> String;
     fn parameters(&self) -> &dyn fmt::Debug;
     fn lp_count(&self) -> usize;
@@ -196,7 +232,15 @@ trait Erased: Send + Sync {
     fn buffer_bytes(&self, workers: usize) -> u64;
 }
 
-impl<E: Engines, M: Model<Output: Results + 'static>> Erased for Only<E, M> {
+impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Erased for Only<E, M> {
+    fn model(&self) -> Arc<dyn Any + Send + Sync> {
+        self.shared()
+    }
+
+    fn begin<'a>(&self, settings: Settings, watch: Watch<'a>) -> Result<AnySession<'a>, RunError> {
+        self.begin_any(settings, watch)
+    }
+
     fn name(&self) -> String {
         self.model.name().to_owned()
     }
@@ -215,7 +259,7 @@ impl<E: Engines, M: Model<Output: Results + 'static>> Erased for Only<E, M> {
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError> {
         let report = Runnable::execute(self, job)?;
-        Ok(report.map(|report| report.map(|output| AnyOutput(Box::new(output)))))
+        Ok(report.map(|report| report.map(AnyOutput::new)))
     }
 
     fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {

@@ -11,11 +11,19 @@
 //!   that was sent is committed or pending, so an engine that begins with a cut goes on as the one
 //!   before it would have.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+};
 
-use warpline_core::{LogicalProcess, LpId, Model, UndoLog, VirtualTime};
+use warpline_core::{CommitDigest, LogicalProcess, LpId, Model, UndoLog, VirtualTime};
 
-use crate::{Details, Totals, handling::Lp, placement::LpDirectory};
+use crate::{
+    Details, Report, RunError, Totals,
+    event::{Buffer, Event, Inline, Message},
+    handling::Lp,
+    placement::LpDirectory,
+};
 
 /// All LPs, or those of one worker, and the events that are pending for them.
 #[derive(Debug)]
@@ -42,12 +50,33 @@ impl<L, E> Cut<L, E> {
     }
 }
 
+impl<L, B> Cut<L, Event<B>> {
+    /// The same cut for an engine with another kind of buffers.
+    pub(crate) fn rebuffered<T, C: Buffer<T>>(self) -> Cut<L, Event<C>>
+    where
+        B: Buffer<T>,
+    {
+        let Self { lps, pending, log_end } = self;
+        Cut { lps, pending: pending.into_iter().map(Event::rebuffered).collect(), log_end }
+    }
+}
+
 impl<L: LogicalProcess, E> Cut<L, E> {
     /// How many events were committed before it.
     pub(crate) fn committed(&self) -> u64 {
         let sent: u64 = self.lps.iter().map(|lp| lp.core.sent).sum();
         debug_assert!(sent >= self.pending.len() as u64, "CUT-A: events that nobody has sent");
         sent - self.pending.len() as u64
+    }
+
+    /// The digest of what was committed before it; `ids` are the LPs.
+    pub(crate) fn digest(&self, ids: &[LpId]) -> CommitDigest {
+        assert_eq!(ids.len(), self.lps.len(), "CUT-A: an LP has no number");
+        let mut digest = CommitDigest::default();
+        for (&id, Lp { core, .. }) in ids.iter().zip(&self.lps) {
+            digest.add_lp(id, core.digest, &core.rng, core.sent);
+        }
+        digest
     }
 
     /// Divides it among the workers of a rank that runs alone. `to` is the receiver of an event.
@@ -99,8 +128,13 @@ impl<L: LogicalProcess, E> Cut<L, E> {
 }
 
 /// The parts of a cut, by worker, until the workers take them.
-#[derive(Debug)]
 pub(crate) struct Parts<L, E>(Mutex<Vec<Cut<L, E>>>);
+
+impl<L, E> fmt::Debug for Parts<L, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts").finish_non_exhaustive()
+    }
+}
 
 impl<L, E> Parts<L, E> {
     /// What a worker begins with.
@@ -122,4 +156,65 @@ pub(crate) struct Leg<M: Model, E> {
     pub(crate) details: Details,
     /// The LPs of this rank, and what is pending, if another leg follows.
     pub(crate) cut: Cut<M::Lp, E>,
+}
+
+/// All LPs of a model and all events that are pending for them, as no engine in particular has
+/// them: between two steps of a [`Session`](crate::Session).
+pub struct Whole<M: Model>(pub(crate) Cut<M::Lp, Event<Inline<Message<M>>>>);
+
+impl<M: Model> Whole<M> {
+    /// What an engine has left.
+    pub(crate) fn of<B: Buffer<Message<M>>>(cut: Cut<M::Lp, Event<B>>) -> Self {
+        Self(cut.rebuffered())
+    }
+
+    /// What the next engine begins with.
+    pub(crate) fn into_cut<B: Buffer<Message<M>>>(self) -> Cut<M::Lp, Event<B>> {
+        self.0.rebuffered()
+    }
+}
+
+/// What is left of a run at its end.
+pub enum Rest<M: Model> {
+    /// What the LPs have come to.
+    Output(M::Output),
+    /// The LPs themselves, for a run that [leaves a cut](crate::settings::Settings::leaves_cut).
+    Cut(Whole<M>),
+}
+
+impl<M: Model> Rest<M> {
+    /// The output of a run that leaves no cut.
+    pub(crate) fn output(self) -> M::Output {
+        match self {
+            Self::Output(output) => output,
+            Self::Cut(_) => unreachable!("CUT-A: a run has left a cut that nobody wanted"),
+        }
+    }
+
+    /// The cut of a run that leaves one.
+    pub(crate) fn cut(self) -> Whole<M> {
+        match self {
+            Self::Cut(cut) => cut,
+            Self::Output(_) => unreachable!("CUT-A: a run has left no cut"),
+        }
+    }
+}
+
+/// How a run ends: rank 0 gets the report.
+pub(crate) type Ended<M> = Result<Option<Report<Rest<M>>>, RunError>;
+
+impl<M: Model> fmt::Debug for Whole<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cut { lps, pending, .. } = &self.0;
+        write!(f, "{} LPs, {} pending events", lps.len(), pending.len())
+    }
+}
+
+impl<M: Model> fmt::Debug for Rest<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Output(_) => f.write_str("an output"),
+            Self::Cut(whole) => whole.fmt(f),
+        }
+    }
 }

@@ -8,8 +8,13 @@ use warpline_core::Model;
 
 use crate::{
     Auto, ConfigError, Conservative, Engine, EngineKind, Intervals, Profile, Report, ReverseCheck,
-    RunError, SavingCheck, Sequential, Speculative, TimeWarp, auto, conservative, run::Ranks,
-    sequential, settings::Settings, speculative, timewarp, watch::Watch,
+    RunError, SavingCheck, Sequential, Speculative, TimeWarp, auto, conservative,
+    cut::{Ended, Rest, Whole},
+    run::Ranks,
+    sequential,
+    settings::Settings,
+    speculative, timewarp,
+    watch::Watch,
 };
 
 /// A run that is to be made: the engine and the settings, the watch, and the other ranks.
@@ -50,9 +55,19 @@ pub trait Engines: 'static {
     #[doc(hidden)]
     fn has(kind: EngineKind) -> bool;
 
-    /// Runs a model on the engine of the job.
+    /// Runs a model on the engine of the job, from a cut on or from its start.
     #[doc(hidden)]
-    fn run<M: Model>(model: &M, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError>;
+    fn run<M: Model>(model: &M, job: Job<'_, '_>, from: Option<Whole<M>>) -> Ended<M>;
+
+    /// Handles a number of events at the most, on the sequential engine, and leaves a cut.
+    #[doc(hidden)]
+    fn run_some<M: Model>(
+        _: &M,
+        _: Job<'_, '_>,
+        _: (Whole<M>, u64),
+    ) -> Result<Report<Rest<M>>, RunError> {
+        Err(not_compiled(&Engine::Sequential(Sequential::default())))
+    }
 
     /// Counts the events of each LP at the beginning of a run, on the sequential engine.
     #[doc(hidden)]
@@ -74,8 +89,18 @@ impl<A: Engines, B: Engines> Engines for (A, B) {
         A::has(kind) || B::has(kind)
     }
 
-    fn run<M: Model>(model: &M, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
-        if A::has(job.settings.engine.kind()) { A::run(model, job) } else { B::run(model, job) }
+    fn run<M: Model>(model: &M, job: Job<'_, '_>, from: Option<Whole<M>>) -> Ended<M> {
+        let has = A::has(job.settings.engine.kind());
+        if has { A::run(model, job, from) } else { B::run(model, job, from) }
+    }
+
+    fn run_some<M: Model>(
+        model: &M,
+        job: Job<'_, '_>,
+        from: (Whole<M>, u64),
+    ) -> Result<Report<Rest<M>>, RunError> {
+        let has = A::has(EngineKind::Sequential);
+        if has { A::run_some(model, job, from) } else { B::run_some(model, job, from) }
     }
 
     fn count<M: Model>(model: &M, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
@@ -87,18 +112,15 @@ impl<A: Engines, B: Engines> Engines for (A, B) {
 macro_rules! engine {
     (
         $engine:ident,
-        |$model:ident, $settings:ident, $watch:ident, $ranks:ident| $run:expr
-        $(, counts by $count:path)?
+        |$model:ident, $settings:ident, $watch:ident, $ranks:ident, $from:ident| $run:expr
+        $(, counts by $count:path, runs some by $some:path)?
     ) => {
         impl Engines for $engine {
             fn has(kind: EngineKind) -> bool {
                 kind == EngineKind::$engine
             }
 
-            fn run<M: Model>(
-                $model: &M,
-                job: Job<'_, '_>,
-            ) -> Result<Option<Report<M::Output>>, RunError> {
+            fn run<M: Model>($model: &M, job: Job<'_, '_>, $from: Option<Whole<M>>) -> Ended<M> {
                 let Job { settings, watch: $watch, ranks: $ranks } = job;
                 let Engine::$engine(engine) = &settings.engine else {
                     return Err(not_compiled(&settings.engine));
@@ -108,6 +130,14 @@ macro_rules! engine {
             }
 
             $(
+                fn run_some<M: Model>(
+                    model: &M,
+                    Job { settings, watch, .. }: Job<'_, '_>,
+                    from: (Whole<M>, u64),
+                ) -> Result<Report<Rest<M>>, RunError> {
+                    $some(model, settings, watch, from)
+                }
+
                 fn count<M: Model>(model: &M, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
                     $count(model, trial.settings, trial.events(model.lp_count()))
                 }
@@ -116,36 +146,44 @@ macro_rules! engine {
     };
 }
 
-engine!(Sequential, |model, settings, watch, ranks| {
+engine!(Sequential, |model, settings, watch, ranks, from| {
     refuse_other_ranks(EngineKind::Sequential, ranks)?;
-    sequential::run(model, settings, watch).map(Some)
-}, counts by sequential::count);
-engine!(ReverseCheck, |model, settings, watch, ranks| {
+    sequential::run(model, settings, watch, from).map(Some)
+}, counts by sequential::count, runs some by sequential::some_events);
+engine!(ReverseCheck, |model, settings, watch, ranks, from| {
     refuse_other_ranks(EngineKind::ReverseCheck, ranks)?;
+    refuse_cuts(EngineKind::ReverseCheck, from.is_some() || settings.leaves_cut)?;
     sequential::check_reversal(model, settings, watch).map(Some)
 });
-engine!(SavingCheck, |model, settings, watch, ranks| {
+engine!(SavingCheck, |model, settings, watch, ranks, from| {
     refuse_other_ranks(EngineKind::SavingCheck, ranks)?;
+    refuse_cuts(EngineKind::SavingCheck, from.is_some() || settings.leaves_cut)?;
     sequential::check_saving(model, settings, watch).map(Some)
 });
-engine!(Profile, |model, settings, watch, ranks| {
+engine!(Profile, |model, settings, watch, ranks, from| {
     refuse_other_ranks(EngineKind::Profile, ranks)?;
+    refuse_cuts(EngineKind::Profile, from.is_some() || settings.leaves_cut)?;
     sequential::profile(model, settings, watch).map(Some)
 });
-engine!(Intervals, |model, settings, watch, ranks| {
+engine!(Intervals, |model, settings, watch, ranks, from| {
     refuse_other_ranks(EngineKind::Intervals, ranks)?;
+    refuse_cuts(EngineKind::Intervals, from.is_some() || settings.leaves_cut)?;
     sequential::in_intervals(model, settings, watch).map(Some)
 });
-engine!(Conservative, |model, settings, watch, ranks| {
-    conservative::run(model, settings, watch, ranks)
+engine!(Conservative, |model, settings, watch, ranks, from| {
+    conservative::run(model, settings, watch, ranks, from)
 });
-engine!(TimeWarp, |model, settings, watch, ranks| timewarp::run(model, settings, watch, ranks));
-engine!(Speculative, |model, settings, watch, ranks| {
+engine!(TimeWarp, |model, settings, watch, ranks, from| {
+    timewarp::run(model, settings, watch, ranks, from)
+});
+engine!(Speculative, |model, settings, watch, ranks, from| {
     refuse_other_ranks(EngineKind::Speculative, ranks)?;
-    speculative::run(model, settings, watch, ranks)
+    speculative::run(model, settings, watch, ranks, from)
 });
 
-engine!(Auto, |model, settings, watch, ranks| auto::run(model, settings, watch, ranks));
+engine!(Auto, |model, settings, watch, ranks, from| {
+    auto::run(model, settings, watch, ranks, from)
+});
 
 #[cold]
 fn not_compiled(engine: &Engine) -> RunError {
@@ -156,6 +194,12 @@ fn not_compiled(engine: &Engine) -> RunError {
 fn refuse_other_ranks(engine: EngineKind, ranks: &Ranks<'_>) -> Result<(), ConfigError> {
     let allowed = "conservative or timewarp for a run on several ranks";
     ConfigError::check(ranks.count() == 1, "engine", engine, allowed)
+}
+
+/// Engines that look at a whole run neither begin with a cut nor leave one.
+fn refuse_cuts(engine: EngineKind, has_cut: bool) -> Result<(), ConfigError> {
+    let allowed = "auto, sequential, conservative, speculative or timewarp for a session";
+    ConfigError::check(!has_cut, "engine", engine, allowed)
 }
 
 /// How many bytes of a memory limit one event takes.

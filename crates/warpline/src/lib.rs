@@ -55,6 +55,7 @@ pub mod report;
 mod run;
 mod scheduling;
 mod sequential;
+pub mod session;
 pub mod settings;
 #[cfg(test)]
 mod simulated;
@@ -72,6 +73,7 @@ mod worker_limit;
 pub use any_model::{AnyModel, Only, Runnable};
 pub use error::{ConfigError, RunError};
 pub use report::{Figure, HeapMemory, Report, Results};
+pub use session::Session;
 pub use settings::{
     Auto, Balance, Conservative, Engine, Intervals, Profile, ReverseCheck, SavingCheck, Sequential,
     Speculative, TimeWarp, Width,

@@ -130,6 +130,14 @@ impl Totals {
         ]
     }
 
+    /// Adds those of the next part of the same run.
+    pub(crate) fn append(&mut self, next: &Self) {
+        let peak = self.peak_buffer_bytes.max(next.peak_buffer_bytes);
+        let rounds = self.gvt_rounds + next.gvt_rounds;
+        self.add(next);
+        (self.peak_buffer_bytes, self.gvt_rounds) = (peak, rounds);
+    }
+
     /// Adds those of another rank.
     pub(crate) fn add(&mut self, other: &Self) {
         let &Self {

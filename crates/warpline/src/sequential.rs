@@ -20,7 +20,7 @@ use warpline_memory::try_reserve_exact;
 use crate::{
     ConfigError, Details, EngineKind, HeapMemory, PendingKind, Progress, Report, RunError, Totals,
     checks::Arrival,
-    cut::{Cut, Leg},
+    cut::{Cut, Leg, Rest, Whole},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     handling::{self, Admission, Cause, Core, CutOff, Halt, Handling, Lp},
     monitor::{self, Activity, Board},
@@ -40,7 +40,7 @@ mod variants;
 use execution::{Chosen, Execution, Once};
 use sending::{Heap, Sender};
 pub(crate) use trial::count;
-pub(crate) use variants::{check_reversal, check_saving, in_intervals, profile};
+pub(crate) use variants::{check_reversal, check_saving, in_intervals, profile, some_events};
 
 /// What a sequential run reads.
 type OwnSettings = Settings<settings::Sequential>;
@@ -48,13 +48,15 @@ type OwnSettings = Settings<settings::Sequential>;
 /// Events handled between two looks at the clock, at the most.
 const SLICE_EVENTS_MAX: u32 = 4096;
 
-/// Runs `model` from its start to its end, with the pending set that the settings name.
+/// Runs `model` from a cut, or from its start, to its end, with the pending set that the settings
+/// name.
 pub(crate) fn run<M: Model>(
     model: &M,
     settings: &OwnSettings,
     watch: &mut Watch<'_>,
-) -> Result<Report<M::Output>, RunError> {
-    run_as(EngineKind::Sequential, model, settings, watch)
+    from: Option<Whole<M>>,
+) -> Result<Report<Rest<M>>, RunError> {
+    run_as(EngineKind::Sequential, model, settings, watch, from)
 }
 
 /// The same for a parallel engine with a single worker: its reports and errors name that engine.
@@ -63,14 +65,15 @@ pub(crate) fn run_as<M: Model>(
     model: &M,
     settings: &OwnSettings,
     watch: &mut Watch<'_>,
-) -> Result<Report<M::Output>, RunError> {
+    from: Option<Whole<M>>,
+) -> Result<Report<Rest<M>>, RunError> {
     // The default set is compiled into the loop. For each other kind that would take as long to
     // build again, and a branch per operation is all it would save.
     match settings.engine.pending {
         PendingKind::Ladder => {
-            execute::<M, family::Ladder, Once>(model, settings, watch, Once(engine))
+            execute::<M, family::Ladder, Once>(model, settings, watch, Once(engine), from)
         }
-        _ => execute::<M, AnyFamily, Chosen<M>>(model, settings, watch, Chosen::Once(engine)),
+        _ => execute::<M, AnyFamily, Chosen<M>>(model, settings, watch, Chosen::Once(engine), from),
     }
 }
 
@@ -80,15 +83,16 @@ fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
     settings: &OwnSettings,
     watch: &mut Watch<'_>,
     execution: X,
-) -> Result<Report<M::Output>, RunError> {
+    from: Option<Whole<M>>,
+) -> Result<Report<Rest<M>>, RunError> {
     let pending = settings.engine.pending;
     // Small messages lie inside the pending set; each large one stays in a buffer of its own.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
         Sequential::<M, Inline<_>, P::Set<_>, X>::new(model, settings, P::set(pending), execution)?
-            .run(watch)
+            .run(watch, from)
     } else {
         Sequential::<M, Boxed<_>, P::Set<_>, X>::new(model, settings, P::set(pending), execution)?
-            .run(watch)
+            .run(watch, from)
     }
 }
 
@@ -120,15 +124,15 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>>>(
         None => run.begin(watch)?,
     };
     run.show();
-    let totals = Totals { committed_events: run.committed - before, ..run.totals() };
+    let totals = run.totals();
     let mut pending = Vec::new();
-    if interrupted {
+    if interrupted || settings.leaves_cut {
         run.sender.pending.drain_into(&mut pending);
     }
     Ok(Leg {
         interrupted,
         last_time: run.now,
-        totals: Totals { processed_events: totals.committed_events, ..totals },
+        totals,
         details: Details { heap_memory: run.heap_memory(), ..Details::default() },
         cut: Cut::new(run.lps, pending),
     })
@@ -269,8 +273,12 @@ where
     }
 
     /// Runs to the end, an error, or an interruption.
-    fn run(mut self, watch: &mut Watch<'_>) -> Result<Report<M::Output>, RunError> {
-        let report = self.run_to_report(watch);
+    fn run(
+        mut self,
+        watch: &mut Watch<'_>,
+        from: Option<Whole<M>>,
+    ) -> Result<Report<Rest<M>>, RunError> {
+        let report = self.run_to_report(watch, from);
         // Messages that are still pending are values of the model, whose drop may panic.
         let (settings, engine) = (self.settings.clone(), self.execution.engine());
         let started = self.started;
@@ -282,8 +290,18 @@ where
         Ok(Report { wall: started.elapsed(), ..report })
     }
 
-    fn run_to_report(&mut self, watch: &mut Watch<'_>) -> Result<Report<M::Output>, RunError> {
-        let interrupted = self.begin(watch)?;
+    fn run_to_report(
+        &mut self,
+        watch: &mut Watch<'_>,
+        from: Option<Whole<M>>,
+    ) -> Result<Report<Rest<M>>, RunError> {
+        let interrupted = match from {
+            Some(whole) => {
+                self.counted_before = whole.0.committed();
+                self.resume(whole.into_cut(), watch)?
+            }
+            None => self.begin(watch)?,
+        };
         // The last look; it comes too late to interrupt anything.
         let _ = watch.observe(&self.progress());
         self.finish(interrupted)
@@ -313,10 +331,14 @@ where
         debug_assert!(self.lps.is_empty(), "CUT-A: a run that has begun is resumed");
         self.lps = cut.lps;
         self.sender.peak = cut.pending.len();
+        // An engine that needs less memory for an event may have left it.
+        let mut fits = self.sender.peak <= self.sender.peak_max;
         for (place, event) in cut.pending.into_iter().enumerate() {
-            // What fitted before the cut fits.
-            let _ = self.sender.heap.charge(&event.message, place + 1);
+            fits &= self.sender.heap.charge(&event.message, place + 1);
             self.sender.pending.insert(event);
+        }
+        if !fits {
+            return Err(self.error(Halt::OutOfBuffers));
         }
         self.advance_to_bound(watch)
     }
@@ -373,18 +395,20 @@ where
         }
     }
 
-    fn finish(&mut self, interrupted: bool) -> Result<Report<M::Output>, RunError> {
+    fn finish(&mut self, interrupted: bool) -> Result<Report<Rest<M>>, RunError> {
         let sent: u64 = self.lps.iter().map(|lp| lp.core.sent).sum();
         let pending = self.sender.pending.len() as u64;
         assert_eq!(sent, self.committed + pending, "SEQ-B: events were lost or doubled");
 
+        // If it ended before an event that was not to be handled.
+        let interrupted = interrupted || self.execution.is_over(None);
         let mut digest = CommitDigest::default();
         for (index, lp) in self.lps.iter().enumerate() {
             digest.add_lp(LpId::from_index(index), lp.core.digest, &lp.core.rng, lp.core.sent);
         }
         let asked_for = if interrupted { None } else { VirtualTime::new(self.settings.end).ok() };
         let end_time = asked_for.unwrap_or(self.now);
-        let output = self.guard(|run| run.reduce(end_time))?;
+        let rest = self.rest(end_time)?;
         Ok(Report {
             model: std::mem::take(&mut self.name),
             engine: self.execution.engine(),
@@ -396,9 +420,18 @@ where
             wall: self.started.elapsed(),
             totals: Totals { digest, ..self.totals() },
             details: Details { heap_memory: self.heap_memory(), ..self.execution.details() },
-            output,
-            intervals: self.execution.take_intervals(),
+            output: rest,
+            intervals: self.execution.take_intervals().into_iter().map(Rest::Output).collect(),
         })
+    }
+
+    fn rest(&mut self, end_time: VirtualTime) -> Result<Rest<M>, RunError> {
+        if !self.settings.leaves_cut {
+            return self.guard(|run| run.reduce(end_time)).map(Rest::Output);
+        }
+        let mut pending = Vec::with_capacity(self.sender.pending.len());
+        self.sender.pending.drain_into(&mut pending);
+        Ok(Rest::Cut(Whole::of(Cut::new(std::mem::take(&mut self.lps), pending))))
     }
 
     fn heap_memory(&self) -> HeapMemory {
@@ -407,9 +440,10 @@ where
 
     /// Those of the run so far, without the digest.
     fn totals(&self) -> Totals {
+        let committed = self.committed - self.counted_before;
         Totals {
-            committed_events: self.committed,
-            processed_events: self.committed,
+            committed_events: committed,
+            processed_events: committed,
             peak_buffer_bytes: self
                 .sender
                 .heap

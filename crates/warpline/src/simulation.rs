@@ -194,7 +194,7 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         let Self { model, settings, watch } = self;
         // Other ranks may be on this machine, and this program does not know on which cores.
         let settings = &settings.with(settings.engine.clone().unpinned());
-        let settings = &after_trial(model, settings)?;
+        let settings = &after_trial(|trial| model.count(trial), settings)?;
         let ranks = &Ranks::of(transport).recorded(watch.timeline.as_ref());
         let report = model.execute(Job { settings, watch, ranks })?;
         debug_assert_eq!(report.is_some(), transport.rank() == 0, "RANK-B: rank 0 gets the report");
@@ -222,7 +222,7 @@ impl<M: Runnable> Simulation<'_, M> {
         let (stop, timeline) = (watch.stop, watch.timeline.clone());
         // One port of each rank is for the ranks themselves.
         let mut ends = network(ranks, settings.engine.workers().saturating_add(1)).into_iter();
-        let (model, settings) = (&*model, &*after_trial(model, settings)?);
+        let (model, settings) = (&*model, &*after_trial(|trial| model.count(trial), settings)?);
         let run = |end: ThreadTransport, watch: &mut Watch<'_>| {
             let ranks = &Ranks::of(&end).sharing_cores(ranks);
             let report = model.execute(Job { settings, watch, ranks });
@@ -269,7 +269,7 @@ impl<M: Runnable> Simulation<'_, M> {
         ranks: usize,
         few: usize,
     ) -> Result<Report<M::Output>, RunError> {
-        let settings = after_trial(&self.model, &self.settings)?.into_owned();
+        let settings = after_trial(|trial| self.model.count(trial), &self.settings)?.into_owned();
         let mut engine = settings.engine.clone();
         if let Some(placement) = engine.placement_mut() {
             // Of all ranks; a number that is too large is refused where workers are made.
@@ -296,17 +296,17 @@ impl<M: fmt::Debug> fmt::Debug for Simulation<'_, M> {
 }
 
 /// The settings with the weights that a trial has counted, if they ask for one.
-fn after_trial<'s, M: Runnable>(
-    model: &M,
-    settings: &'s Settings,
-) -> Result<Cow<'s, Settings>, RunError> {
+pub(crate) fn after_trial(
+    count: impl FnOnce(Trial<'_>) -> Result<Vec<u64>, RunError>,
+    settings: &Settings,
+) -> Result<Cow<'_, Settings>, RunError> {
     let mut engine = settings.engine.clone();
     let placement = engine.placement_mut();
     let Some(Placement::Blocks(weights) | Placement::Graph(weights)) = placement else {
         return Ok(Cow::Borrowed(settings));
     };
     let &mut Weights::Trial { events } = weights else { return Ok(Cow::Borrowed(settings)) };
-    *weights = Weights::Table(model.count(Trial { settings, events })?.into());
+    *weights = Weights::Table(count(Trial { settings, events })?.into());
     Ok(Cow::Owned(settings.with(engine)))
 }
 
@@ -316,7 +316,7 @@ pub(crate) fn run<M: Runnable>(
     settings: &Settings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
-    let settings = &after_trial(model, settings)?;
+    let settings = &after_trial(|trial| model.count(trial), settings)?;
     let report = model.execute(Job { settings, watch, ranks: &Ranks::alone() })?;
     let report =
         report.unwrap_or_else(|| unreachable!("a single rank is rank 0, which gets the report"));

@@ -12,9 +12,8 @@ use warpline_core::Model;
 use warpline_net::Aggregation;
 
 use crate::{
-    Auto, Conservative, EngineKind, Report, RunError, Sequential, Speculative, TimeWarp,
-    conservative,
-    cut::Leg,
+    Auto, Conservative, EngineKind, Sequential, Speculative, TimeWarp, conservative,
+    cut::{Ended, Leg, Whole},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     legs::{self, Candidate, Carrier, Chooser, Task, Traits},
     run::{self, Failure, Ranks, Run},
@@ -31,17 +30,18 @@ pub(crate) fn run<M: Model>(
     settings: &Settings<Auto>,
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
-) -> Result<Option<Report<M::Output>>, RunError> {
+    from: Option<Whole<M>>,
+) -> Ended<M> {
     if ranks.count() > 1 {
         let Auto { workers, placement, pin, memory_placement, .. } = settings.engine.clone();
         let numa = Numa::new(memory_placement);
         let engine = TimeWarp { workers, placement, pin, numa, ..TimeWarp::default() };
-        return timewarp::run(model, &settings.with(engine), watch, ranks);
+        return timewarp::run(model, &settings.with(engine), watch, ranks, from);
     }
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
-        execute::<M, Inline<_>>(model, settings, watch, ranks)
+        execute::<M, Inline<_>>(model, settings, watch, ranks, from)
     } else {
-        execute::<M, Boxed<_>>(model, settings, watch, ranks)
+        execute::<M, Boxed<_>>(model, settings, watch, ranks, from)
     }
 }
 
@@ -50,15 +50,16 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     settings: &Settings<Auto>,
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
-) -> Result<Option<Report<M::Output>>, RunError> {
+    from: Option<Whole<M>>,
+) -> Ended<M> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let candidates = || {
         let cores = (ranks.cores(), ranks.idle_cores());
         Candidate::all(settings.engine.workers, cores, Traits::of(model), settings.end)
     };
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
-    let balance = settings.engine.balance;
-    legs::carry_out::<M, B>(&run, Chooser::Trials, candidates, balance, &mut engines, watch)
+    let deciding = (Chooser::Trials, settings.engine.balance);
+    legs::carry_out::<M, B>(&run, from, deciding, candidates, &mut engines, watch)
 }
 
 /// Carries out legs on the sequential, the conservative and the speculative engine.

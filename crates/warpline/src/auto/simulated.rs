@@ -28,7 +28,7 @@ use warpline_core::{LpId, Stream};
 
 use super::*;
 use crate::{
-    Placement,
+    Placement, RunError,
     legs::{Chooser, Deciding, Legs, Traits},
     monitor::Monitor,
     run::Outcome,
@@ -55,7 +55,7 @@ fn simulate(seed: u64) -> u64 {
     // In every other run, LPs move from leg to leg, wherever chance sends them.
     let balance = if dice.one_in(2) { Balance::Randomly(0.3) } else { Balance::On };
     let engine = Auto { workers: 3, placement, pin: false, balance, ..Auto::default() };
-    let settings = Settings { seed, end, memory: None, engine };
+    let settings = Settings { seed, end, memory: None, leaves_cut: false, engine };
     let truth = Truth::new(&toy, settings.with(Sequential::default()));
     let stop = dice.one_in(6).then(|| dice.0.below(20));
     let legs = if dice.one_in(4) {
@@ -116,7 +116,7 @@ fn run<B: Buffer<Note> + Send>(
         current.store(next, Ordering::Relaxed);
         next
     };
-    let outcome = legs.run::<B>(&mut watch, &begin_leg, &mut engines);
+    let outcome = legs.run::<B>(None, &mut watch, &begin_leg, &mut engines);
     drop(watch);
     let log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
     match outcome {

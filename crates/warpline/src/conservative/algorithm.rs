@@ -10,9 +10,9 @@ use warpline_memory::Residency;
 
 use super::common::Common;
 use crate::{
-    Conservative, Details, Report, RunError, SynchronizationKind, Totals, crowd,
-    cut::{Cut, Leg},
-    event::Event,
+    Conservative, Details, RunError, SynchronizationKind, Totals, crowd,
+    cut::{Cut, Ended as RunEnded, Leg, Whole},
+    event::{Buffer, Event, Message, heap_bytes},
     handling::Lp,
     monitor::Activity,
     run::{
@@ -72,21 +72,31 @@ pub(super) struct WorkerResult<L, B, C> {
     pub(super) residency: Option<Residency>,
 }
 
-/// Carries out a run with algorithm `A`, from its start to its end. `settings` are those of the
+/// Carries out a run with algorithm `A`, from a cut or its start to its end. `settings` are those of the
 /// run, but perhaps with fewer workers.
-pub(super) fn execute<'m, M: Model + 'm, B: Send + 'm, A: Algorithm<'m, M, B>>(
+pub(super) fn execute<'m, M, B, A>(
     run: &Run<'m, M>,
     settings: &'m Settings<Conservative>,
     watch: &mut Watch<'_>,
     mode: SynchronizationKind,
-) -> Result<Option<Report<M::Output>>, RunError> {
+    from: Option<Whole<M>>,
+) -> RunEnded<M>
+where
+    M: Model + 'm,
+    B: Buffer<Message<M>> + Send + 'm,
+    A: Algorithm<'m, M, B>,
+{
     let &Run { model, ranks, .. } = run;
     let make = |wires| {
         run.settings.validate()?;
-        A::make(Common::new(model, settings, ranks, mode, A::EVENT_BYTES, (None, None))?, wires)
+        let cut = from.map(Whole::into_cut);
+        let owned = owned_by_pending::<M, B>(cut.as_ref());
+        let common = Common::new(model, settings, ranks, mode, A::EVENT_BYTES, (cut, None))?;
+        common.memory.take_over(0, owned);
+        A::make(common, wires)
     };
-    run.carry_out(make, |algorithm: &A, started| {
-        let mut leg = match leg(algorithm, watch, started) {
+    run.carry_out(make, |algorithm: &mut A, started| {
+        let mut leg = match leg(&*algorithm, watch, started) {
             Ok(leg) => leg,
             Err(failure) => return Outcome::failed(failure),
         };
@@ -97,6 +107,14 @@ pub(super) fn execute<'m, M: Model + 'm, B: Send + 'm, A: Algorithm<'m, M, B>>(
         leg.details.remarks.extend(crowd::remark("workers", asked, fewer));
         Outcome::at_end(leg, common.directory.ids(), &run.settings)
     })
+}
+
+/// What the messages of events that are pending at the beginning own.
+pub(super) fn owned_by_pending<M: Model, B: Buffer<Message<M>>>(
+    cut: Option<&Cut<M::Lp, Event<B>>>,
+) -> u64 {
+    let pending = cut.map_or(&[][..], |cut| &cut.pending);
+    pending.iter().map(|event| heap_bytes::<M>(&event.message)).sum()
 }
 
 /// Runs all workers, from the start or a cut to the end. Fails as the rank does.

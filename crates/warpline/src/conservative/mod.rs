@@ -27,16 +27,16 @@ use std::time::Instant;
 use warpline_core::{Fault, Model};
 
 use crate::{
-    Conservative, EngineKind, Report, RunError, SynchronizationKind, crowd,
-    cut::Leg,
-    event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message, heap_bytes},
+    Conservative, EngineKind, RunError, SynchronizationKind, crowd,
+    cut::{Ended, Leg, Whole},
+    event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     legs::{self, Candidate, Carrier, Chooser, Task},
     panics,
     run::{self, Failure, Ranks, Run},
     settings::Settings,
     watch::Watch,
 };
-use algorithm::{Algorithm, execute};
+use algorithm::{Algorithm, execute, owned_by_pending};
 use common::{Beginning, Common};
 use synchronization::resolve;
 
@@ -46,12 +46,13 @@ pub(crate) fn run<M: Model>(
     settings: &Settings<Conservative>,
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
-) -> Result<Option<Report<M::Output>>, RunError> {
+    from: Option<Whole<M>>,
+) -> Ended<M> {
     // A small message is stored in its event, which is copied; a large one stays in a buffer.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
-        run_with::<M, Inline<Message<M>>>(model, settings, watch, ranks)
+        run_with::<M, Inline<Message<M>>>(model, settings, watch, ranks, from)
     } else {
-        run_with::<M, Boxed<Message<M>>>(model, settings, watch, ranks)
+        run_with::<M, Boxed<Message<M>>>(model, settings, watch, ranks, from)
     }
 }
 
@@ -66,8 +67,7 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
 ) -> Result<Leg<M, Event<B>>, Failure> {
     let (mode, bytes) = (SynchronizationKind::Windows, windows::Shared::<M, B>::EVENT_BYTES);
     let make = || {
-        let pending = beginning.0.as_ref().map_or(&[][..], |cut| &cut.pending);
-        let owned = pending.iter().map(|event| heap_bytes::<M>(&event.message)).sum();
+        let owned = owned_by_pending::<M, B>(beginning.0.as_ref());
         let common = Common::new(model, settings, ranks, mode, bytes, beginning)?;
         common.memory.take_over(0, owned);
         windows::Shared::<M, B>::make(common, None)
@@ -81,21 +81,23 @@ fn run_with<M: Model, B: Buffer<Message<M>> + Send>(
     settings: &Settings<Conservative>,
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
-) -> Result<Option<Report<M::Output>>, RunError> {
+    from: Option<Whole<M>>,
+) -> Ended<M> {
     let mode = panics::catch(|| resolve(settings.engine.synchronization.kind(), model));
     let mode = mode.map_err(|fault| model_error(fault, settings))??;
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let fewer = settings.with(uncrowded(&settings.engine, ranks));
     if mode != SynchronizationKind::Windows {
-        return execute::<M, B, null_messages::Shared<'_, M, B>>(&run, &fewer, watch, mode);
+        return execute::<M, B, null_messages::Shared<'_, M, B>>(&run, &fewer, watch, mode, from);
     }
     if ranks.count() > 1 {
-        return execute::<M, B, windows::Shared<'_, M, B>>(&run, &fewer, watch, mode);
+        return execute::<M, B, windows::Shared<'_, M, B>>(&run, &fewer, watch, mode, from);
     }
     let Conservative { workers, balance, .. } = settings.engine;
     let candidates = || Candidate::of(EngineKind::Conservative, workers, ranks.cores(), balance);
     let mut alone = Alone { run: &run, settings };
-    legs::carry_out::<M, B>(&run, Chooser::User, candidates, balance, &mut alone, watch)
+    let deciding = (Chooser::User, balance);
+    legs::carry_out::<M, B>(&run, from, deciding, candidates, &mut alone, watch)
 }
 
 /// The engine with as many workers on each rank as can work, where the number does not change.

@@ -27,6 +27,8 @@ pub(crate) trait Buffer<T>: Sized {
     fn store(message: impl Source<T>, spares: &mut Vec<Self>) -> Self;
     /// The message.
     fn get(&self) -> &T;
+    /// Takes the message out.
+    fn into_message(self) -> T;
     /// Keeps the buffer for another message, after its event was handled.
     fn recycle(self, spares: &mut Vec<Self>);
 }
@@ -56,6 +58,11 @@ impl<T> Buffer<T> for Inline<T> {
     }
 
     #[inline]
+    fn into_message(self) -> T {
+        self.0
+    }
+
+    #[inline]
     fn recycle(self, _: &mut Vec<Self>) {}
 }
 
@@ -81,6 +88,11 @@ impl<T> Buffer<T> for Boxed<T> {
     #[inline]
     fn get(&self) -> &T {
         &self.0
+    }
+
+    #[inline]
+    fn into_message(self) -> T {
+        *self.0
     }
 
     #[inline]

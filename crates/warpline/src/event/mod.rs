@@ -13,7 +13,7 @@ pub(crate) use bucket::{Bucket, SpareChunks};
 pub(crate) use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, SpareBuffers, heap_bytes};
 pub(crate) use io::{io_from_code, io_to_code};
 
-use crate::pending::Entry;
+use crate::{handling::Value, pending::Entry};
 
 /// The messages of a model's events.
 pub(crate) type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;
@@ -29,6 +29,18 @@ pub(crate) struct Event<B> {
 
 const _: () = assert!(size_of::<Event<Inline<()>>>() == size_of::<(EventKey, LpId)>());
 const _: () = assert!(size_of::<Event<Inline<u64>>>() == size_of::<(EventKey, LpId, u64)>());
+
+impl<B> Event<B> {
+    /// The same event with its message in a buffer of another kind.
+    pub(crate) fn rebuffered<T, C: Buffer<T>>(self) -> Event<C>
+    where
+        B: Buffer<T>,
+    {
+        let Self { key, to, io, message } = self;
+        let message = C::store(Value(message.into_message()), &mut Vec::new());
+        Event { key, to, io, message }
+    }
+}
 
 impl<B> Entry for Event<B> {
     #[inline]

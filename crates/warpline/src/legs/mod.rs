@@ -22,10 +22,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpline_core::{LpId, Model, VirtualTime};
 
 use crate::{
-    ConfigError, Details, EngineKind, HeapMemory, Placement, Report, RunError, Totals, WorkerLimit,
-    crowd,
-    cut::{Cut, Leg},
-    event::Event,
+    ConfigError, Details, EngineKind, HeapMemory, Placement, Totals, WorkerLimit, crowd,
+    cut::{Cut, Ended, Leg, Whole},
+    event::{Buffer, Event, Message},
     load_sharing::{LoadSharing, Loads},
     placement::LpDirectory,
     run::{self, Failure, Outcome, Run},
@@ -115,30 +114,34 @@ impl Deciding {
 }
 
 /// Carries out a run on this rank alone, from its start to its end.
-pub(crate) fn carry_out<M: Model, B>(
+pub(crate) fn carry_out<M: Model, B: Buffer<Message<M>>>(
     run: &Run<'_, M>,
-    chooser: Chooser,
+    from: Option<Whole<M>>,
+    (chooser, balance): (Chooser, Balance),
     candidates: impl FnOnce() -> Vec<Candidate>,
-    balance: Balance,
     carrier: &mut dyn Carrier<M, B>,
     watch: &mut Watch<'_>,
-) -> Result<Option<Report<M::Output>>, RunError> {
+) -> Ended<M> {
     let make = |_| {
         run.settings.validate()?;
         balance.validate()?;
         Ok(candidates())
     };
     run.carry_out(make, |candidates, _| {
+        let candidates = &*candidates;
         let mut deciding = Deciding::on(candidates, chooser, balance, run.settings.seed);
         deciding.limit.clone_from(&watch.limit);
         let deciding = Arc::new(Mutex::new(deciding));
+        let start = from.as_ref().map_or_else(Start::default, Start::of);
         if balance != Balance::Off {
             let looks = Arc::clone(&deciding);
-            watch.leg_end = Some(Box::new(move |progress, hint| lock(&looks).look(progress, hint)));
+            watch.leg_end = Some(Box::new(move |progress, hint| {
+                lock(&looks).look(&start.since(progress), hint)
+            }));
         }
         let begin_leg = || lock(&deciding).choice.begin_leg();
         let legs = Legs::new(run, candidates, &deciding);
-        let outcome = legs.run(watch, &begin_leg, carrier);
+        let outcome = legs.run(from.map(Whole::into_cut), watch, &begin_leg, carrier);
         watch.leg_end = None;
         let (mut leg, sums) = match outcome {
             Ok(done) => done,
@@ -151,6 +154,31 @@ pub(crate) fn carry_out<M: Model, B>(
         let ids = (0..leg.cut.lps.len()).map(LpId::from_index);
         Outcome::at_end(leg, ids, &run.settings)
     })
+}
+
+/// Where a run begins: what was done before it tells nothing about how long it will take.
+#[derive(Clone, Copy, Debug, Default)]
+struct Start {
+    time: f64,
+    committed: u64,
+}
+
+impl Start {
+    fn of<M: Model>(whole: &Whole<M>) -> Self {
+        let times = whole.0.pending.iter().map(|event| event.key.time_value());
+        Self { time: times.reduce(f64::min).unwrap_or(0.0), committed: whole.0.committed() }
+    }
+
+    /// The progress from there on.
+    fn since(self, progress: &Progress) -> Progress {
+        let after = |time: VirtualTime| VirtualTime::new((time.get() - self.time).max(0.0));
+        Progress {
+            virtual_time: after(progress.virtual_time).unwrap_or_default(),
+            end: after(progress.end).unwrap_or(progress.end),
+            committed_events: progress.committed_events - self.committed,
+            ..*progress
+        }
+    }
 }
 
 fn lock(deciding: &Mutex<Deciding>) -> MutexGuard<'_, Deciding> {
@@ -204,12 +232,14 @@ impl<'r, M: Model> Legs<'r, M> {
     /// what all of them have counted.
     pub(crate) fn run<B>(
         mut self,
+        mut cut: Option<Cut<M::Lp, Event<B>>>,
         watch: &mut Watch<'_>,
         begin_leg: &dyn Fn() -> usize,
         carrier: &mut dyn Carrier<M, B>,
     ) -> Result<(Leg<M, Event<B>>, Sums), Failure> {
         let mut sums = Sums { committed: vec![0; self.candidates.len()], ..Sums::default() };
-        let (mut cut, mut log_end) = (None, 0);
+        let committed_before = cut.as_ref().map_or(0, Cut::committed);
+        let mut log_end = cut.as_ref().map_or(0, |cut| cut.log_end);
         loop {
             let number = begin_leg();
             let task = run::at_start(&self.run.settings, || Ok(self.task(number, cut.take())?))?;
@@ -227,13 +257,15 @@ impl<'r, M: Model> Legs<'r, M> {
             }
             if leg.interrupted && !is_stopped {
                 let committed = leg.cut.committed();
-                assert_eq!(committed, sums.totals.committed_events, "CUT-A: lost or doubled");
+                let counted = committed_before + sums.totals.committed_events;
+                assert_eq!(committed, counted, "CUT-A: lost or doubled");
                 // An engine without undo logs does not know where those before it ended.
                 log_end = leg.cut.log_end.max(log_end);
                 cut = Some(Cut { log_end, ..leg.cut });
                 continue;
             }
             self.observe_end(&leg, &sums.totals, watch);
+            leg.cut.log_end = leg.cut.log_end.max(log_end);
             (leg.totals, leg.details) = (sums.totals.clone(), sums.details());
             return Ok((leg, sums));
         }
@@ -295,10 +327,7 @@ pub(crate) struct Sums {
 impl Sums {
     fn add(&mut self, candidate: usize, totals: &Totals, details: Details) {
         let events = totals.committed_events;
-        let peak = self.totals.peak_buffer_bytes.max(totals.peak_buffer_bytes);
-        let rounds = self.totals.gvt_rounds + totals.gvt_rounds;
-        self.totals.add(totals);
-        (self.totals.peak_buffer_bytes, self.totals.gvt_rounds) = (peak, rounds);
+        self.totals.append(totals);
         for (name, count) in details.counters {
             match self.counters.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, sum)) => *sum += count,

@@ -22,16 +22,15 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use warpline_core::{
-    CommitDigest, Fault, LpId, Model, VirtualTime, WireError, Wires, append_words, take_bytes,
-    take_words,
+    Fault, LpId, Model, VirtualTime, WireError, Wires, append_words, take_bytes, take_words,
 };
 use warpline_memory::Topology;
 use warpline_net::{Malformed, NetError};
 
 use crate::{
     ConfigError, Details, Report, RunError, Totals,
-    cut::{Cut, Leg},
-    handling::Lp,
+    cut::{Cut, Ended, Leg, Rest, Whole},
+    event::{Buffer, Event, Message},
     panics,
     settings::Parallel,
     sorting,
@@ -44,7 +43,7 @@ pub(crate) use progress::{ProgressMonitor, Stop};
 pub(crate) use ranks::{ENGINE_KINDS, Ranks};
 use ranks::{from_bytes, to_bytes};
 use summaries::Summary;
-pub(crate) use summaries::model_error;
+pub(crate) use summaries::{model_error, reduce};
 
 /// A run on this rank.
 pub(crate) struct Run<'r, M: Model> {
@@ -65,25 +64,26 @@ pub(crate) enum Outcome<M: Model> {
 
 impl<M: Model> Outcome<M> {
     /// The outcome where a leg has come to the end of the run; `ids` are the LPs of this rank.
-    pub(crate) fn at_end<E>(
-        leg: Leg<M, E>,
+    pub(crate) fn at_end<B: Buffer<Message<M>>>(
+        leg: Leg<M, Event<B>>,
         ids: impl Iterator<Item = LpId>,
         settings: &Parallel<'_>,
     ) -> Self {
-        let Leg { interrupted, last_time, totals, details, cut: Cut { lps, pending, .. } } = leg;
+        let Leg { interrupted, last_time, totals, details, cut } = leg;
+        let ids: Vec<_> = ids.take(cut.lps.len()).collect();
+        let digest = cut.digest(&ids);
+        let totals = Totals { digest, ..totals };
+        let done = |left| Self::Done(Conclusion { interrupted, last_time, totals, details, left });
+        if settings.leaves_cut {
+            return done(Left::Cut(Whole::of(cut)));
+        }
+        let Cut { lps, pending, .. } = cut;
         // Messages that are still pending are values of the model, whose drop may panic.
         if let Err(fault) = panics::catch(move || drop(pending)) {
             return Self::Failed(FailureOrder::End, model_error(fault, None, settings));
         }
-        let (ids, count) = (ids.take(lps.len()).collect::<Vec<_>>(), lps.len());
-        assert_eq!(ids.len(), count, "CUT-A: an LP has no number");
-        let mut digest = CommitDigest::default();
-        for (&id, Lp { core, .. }) in ids.iter().zip(&lps) {
-            digest.add_lp(id, core.digest, &core.rng, core.sent);
-        }
-        let totals = Totals { digest, ..totals };
-        let lps = NumberedLps::new(ids, lps.into_iter().map(|lp| lp.state).collect());
-        Self::Done(Conclusion { interrupted, last_time, totals, details, lps })
+        let states = lps.into_iter().map(|lp| lp.state).collect();
+        done(Left::Lps(NumberedLps::new(ids, states)))
     }
 
     /// The outcome where workers could not go on: with the failure that is known on this rank, if
@@ -102,7 +102,14 @@ pub(crate) struct Conclusion<M: Model> {
     pub(crate) last_time: VirtualTime,
     pub(crate) totals: Totals,
     pub(crate) details: Details,
-    pub(crate) lps: NumberedLps<M::Lp>,
+    pub(crate) left: Left<M>,
+}
+
+/// What the workers of a rank leave.
+pub(crate) enum Left<M: Model> {
+    Lps(NumberedLps<M::Lp>),
+    /// If the run leaves a cut.
+    Cut(Whole<M>),
 }
 
 /// The LPs of a rank in their order, with their numbers. They stay where they were: a list of pairs
@@ -172,14 +179,14 @@ impl<M: Model> Run<'_, M> {
     pub(crate) fn carry_out<S>(
         &self,
         make: impl FnOnce(Option<Wires<M>>) -> Result<S, RunError>,
-        work: impl FnOnce(&S, Instant) -> Outcome<M>,
-    ) -> Result<Option<Report<M::Output>>, RunError> {
+        work: impl FnOnce(&mut S, Instant) -> Outcome<M>,
+    ) -> Ended<M> {
         let connect = || self.ranks.connect(self.model, &self.settings);
         let wires = panics::catch(connect).map_err(|fault| self.model_error(fault))??;
         // Ranks that make their models at different speeds have waited for each other.
         let started = if self.ranks.count() > 1 { Instant::now() } else { self.started };
         let make = panics::catch(|| Ok((self.model.name().to_owned(), make(wires)?)));
-        let (name, shared) = match make.unwrap_or_else(|fault| Err(self.model_error(fault))) {
+        let (name, mut shared) = match make.unwrap_or_else(|fault| Err(self.model_error(fault))) {
             Ok(made) => made,
             Err(error) => {
                 // The others may be in their main loops already.
@@ -188,7 +195,7 @@ impl<M: Model> Run<'_, M> {
                 return self.conclude(String::new(), Outcome::Failed(order, error), started);
             }
         };
-        let outcome = work(&shared, started);
+        let outcome = work(&mut shared, started);
         let report = self.conclude(name, outcome, started);
         // What is left belongs to the model, too, and may panic when it is dropped.
         let dropped = panics::catch(move || drop(shared));
@@ -201,12 +208,7 @@ impl<M: Model> Run<'_, M> {
         summaries::model_error(fault, None, &self.settings)
     }
 
-    fn conclude(
-        &self,
-        name: String,
-        outcome: Outcome<M>,
-        started: Instant,
-    ) -> Result<Option<Report<M::Output>>, RunError> {
+    fn conclude(&self, name: String, outcome: Outcome<M>, started: Instant) -> Ended<M> {
         let ended = self.ranks.dismissing(self.end(name, outcome, started));
         if !matches!(ended, Err(RunError::Net(_))) {
             self.ranks.dismissing(self.ranks.end_timeline().map_err(RunError::from))?;
@@ -214,12 +216,7 @@ impl<M: Model> Run<'_, M> {
         ended
     }
 
-    fn end(
-        &self,
-        name: String,
-        outcome: Outcome<M>,
-        started: Instant,
-    ) -> Result<Option<Report<M::Output>>, RunError> {
+    fn end(&self, name: String, outcome: Outcome<M>, started: Instant) -> Ended<M> {
         let how = match &outcome {
             Outcome::Done(done) => {
                 How::Done { interrupted: done.interrupted, last_time: done.last_time.get() }
@@ -254,16 +251,23 @@ impl<M: Model> Run<'_, M> {
         done: Conclusion<M>,
         (started, end_time): (Instant, VirtualTime),
         interrupted: bool,
-    ) -> Result<Option<Report<M::Output>>, RunError> {
-        let Conclusion { totals, mut details, lps, .. } = done;
+    ) -> Ended<M> {
+        let Conclusion { totals, mut details, left, .. } = done;
         let counters = details.counters.iter().map(|&(_, count)| count).collect();
         let share = Share { totals, counters };
-        let all = if self.ranks.count() == 1 {
-            let lps = lps.into_iter();
-            let output = summaries::reduce(self.model, lps, end_time, &self.settings)?;
-            Some((share, output))
-        } else {
-            self.reduce_across(&share, lps, end_time)?
+        let is_alone = self.ranks.count() == 1;
+        debug_assert!(is_alone || !self.settings.leaves_cut, "CUT-A: a cut of one of many ranks");
+        let all = match left {
+            Left::Cut(cut) => Some((share, Rest::Cut(cut))),
+            Left::Lps(lps) if is_alone => {
+                let lps = lps.into_iter();
+                let output = summaries::reduce(self.model, lps, end_time, &self.settings)?;
+                Some((share, Rest::Output(output)))
+            }
+            Left::Lps(lps) => {
+                let all = self.reduce_across(&share, lps, end_time)?;
+                all.map(|(total, output)| (total, Rest::Output(output)))
+            }
         };
         let Some((total, output)) = all else { return Ok(None) };
         let &Totals { committed_events, processed_events, rolled_back_events, .. } = &total.totals;

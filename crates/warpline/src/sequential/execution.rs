@@ -100,6 +100,8 @@ pub(super) enum Chosen<M: Model> {
     Undone(Box<SavingChecker<M::Lp>>),
     Profiled(Box<Profiler>),
     Counted(Counts),
+    /// So many events are left to be handled.
+    Some(u64),
     Cut(Box<Cutter<M>>),
 }
 
@@ -133,7 +135,7 @@ impl<M: Model> Execution<M> for Chosen<M> {
             Self::ThereAndBack => EngineKind::ReverseCheck,
             Self::Undone(_) => EngineKind::SavingCheck,
             Self::Profiled(_) => EngineKind::Profile,
-            Self::Counted(_) => EngineKind::Sequential,
+            Self::Counted(_) | Self::Some(_) => EngineKind::Sequential,
             Self::Cut(_) => EngineKind::Intervals,
         }
     }
@@ -143,13 +145,17 @@ impl<M: Model> Execution<M> for Chosen<M> {
             Self::Profiled(profiler) => profiler.prepare(lps),
             Self::Undone(checker) => checker.prepare(lps),
             Self::Counted(counts) => counts.by_lp = vec![0; lps],
-            Self::Once(_) | Self::ThereAndBack | Self::Cut(_) => {}
+            Self::Once(_) | Self::ThereAndBack | Self::Some(_) | Self::Cut(_) => {}
         }
     }
 
     #[inline]
     fn is_over(&self, io: Option<Io>) -> bool {
-        matches!(self, Self::Counted(counts) if counts.left == 0 || io == Some(Io::Blocking))
+        match self {
+            Self::Counted(counts) => counts.left == 0 || io == Some(Io::Blocking),
+            Self::Some(left) => *left == 0,
+            _ => false,
+        }
     }
 
     #[inline]
@@ -170,6 +176,7 @@ impl<M: Model> Execution<M> for Chosen<M> {
             Self::Profiled(profiler) => profiler.end(key, to, sent),
             Self::Undone(checker) => checker.end(to),
             Self::Counted(counts) => counts.count(to),
+            Self::Some(left) => *left -= 1,
             Self::Once(_) | Self::ThereAndBack | Self::Cut(_) => {}
         }
     }
@@ -205,7 +212,7 @@ impl<M: Model> Execution<M> for Chosen<M> {
         sink: &mut impl BoundedSink<Message<M>>,
     ) {
         match self {
-            Self::Once(_) | Self::Profiled(_) | Self::Counted(_) | Self::Cut(_) => {
+            Self::Once(_) | Self::Profiled(_) | Self::Counted(_) | Self::Some(_) | Self::Cut(_) => {
                 handle_once(model, &event, lp, sink);
             }
             Self::ThereAndBack if const { M::Lp::REVERSIBLE } => {

@@ -50,20 +50,22 @@ pub(crate) struct Settings<E = Engine> {
     pub(crate) end: f64,
     /// The most bytes of event buffers; `None` for no limit.
     pub(crate) memory: Option<u64>,
+    /// Whether the run leaves a cut at its end, for another one to go on with.
+    pub(crate) leaves_cut: bool,
     pub(crate) engine: E,
 }
 
 impl<E: Default> Default for Settings<E> {
     fn default() -> Self {
-        Self { seed: 1, end: f64::INFINITY, memory: None, engine: E::default() }
+        Self { seed: 1, end: f64::INFINITY, memory: None, leaves_cut: false, engine: E::default() }
     }
 }
 
 impl<E> Settings<E> {
     /// The same settings for another engine.
     pub(crate) const fn with<F>(&self, engine: F) -> Settings<F> {
-        let &Self { seed, end, memory, .. } = self;
-        Settings { seed, end, memory, engine }
+        let &Self { seed, end, memory, leaves_cut, .. } = self;
+        Settings { seed, end, memory, leaves_cut, engine }
     }
 
     /// The end as a number; infinite for a run without one.

@@ -19,6 +19,8 @@ pub(crate) struct Parallel<'s> {
     pub(crate) workers: usize,
     pub(crate) placement: &'s Placement,
     pub(crate) pin: bool,
+    /// Whether the run leaves a cut, and no output.
+    pub(crate) leaves_cut: bool,
     pub(crate) memory_placement: MemoryPlacement,
     /// The algorithm of the conservative engine.
     pub(crate) synchronization: Option<SynchronizationKind>,
@@ -43,9 +45,25 @@ impl<E> Settings<E> {
         placement: &'s Placement,
         (pin, memory_placement): (bool, MemoryPlacement),
     ) -> Parallel<'s> {
-        let &Self { seed, end, .. } = self;
-        let synchronization = None;
-        Parallel { engine, seed, end, workers, placement, pin, memory_placement, synchronization }
+        let &Self { seed, end, leaves_cut, .. } = self;
+        Parallel {
+            engine,
+            seed,
+            end,
+            workers,
+            placement,
+            pin,
+            leaves_cut,
+            memory_placement,
+            synchronization: None,
+        }
+    }
+}
+
+impl Settings {
+    /// The settings of one worker, for what is done between two runs.
+    pub(crate) fn parallel(&self) -> Parallel<'_> {
+        self.of(self.engine.kind(), 1, &Placement::Model, (false, MemoryPlacement::default()))
     }
 }
 

@@ -86,7 +86,7 @@ impl Truth {
         toy: &Toy<BY_FIELD>,
         settings: Settings<Sequential>,
     ) -> Self {
-        let report = sequential::run(toy, &settings, &mut Watch::default());
+        let report = sequential::run(toy, &settings, &mut Watch::default(), None);
         let peak = report.as_ref().map_or(0, |report| report.peak_buffer_bytes) / event_bytes(toy);
         let result = report.map(|r| (r.digest, r.committed_events, r.end_time));
         Self { result, log: toy.learn(), peak }
@@ -98,7 +98,7 @@ fn event_bytes<const BY_FIELD: bool>(toy: &Toy<BY_FIELD>) -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
         let settings = Settings { end: 1.0, memory: Some(0), ..Settings::default() };
-        match sequential::run(toy, &settings, &mut Watch::default()) {
+        match sequential::run(toy, &settings, &mut Watch::default(), None) {
             Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
             other => panic!("there is no room for an event, but {other:?}"),
         }

@@ -67,8 +67,8 @@ use warpline_core::Model;
 use warpline_memory::Residency;
 
 use crate::{
-    Details, EngineKind, Report, RunError, Sequential, Speculative, Totals,
-    cut::{Cut, Leg},
+    Details, EngineKind, Sequential, Speculative, Totals,
+    cut::{Cut, Ended, Leg, Whole},
     event::{Boxed, Buffer, Event as PlainEvent, INLINE_BYTES_MAX, Inline, Message},
     handling::Lp,
     legs::{self, Candidate, Carrier, Chooser, Task},
@@ -108,11 +108,12 @@ pub(crate) fn run<M: Model>(
     settings: &OwnSettings,
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
-) -> Result<Option<Report<M::Output>>, RunError> {
+    from: Option<Whole<M>>,
+) -> Ended<M> {
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
-        execute::<M, Inline<_>>(model, settings, watch, ranks)
+        execute::<M, Inline<_>>(model, settings, watch, ranks, from)
     } else {
-        execute::<M, Boxed<_>>(model, settings, watch, ranks)
+        execute::<M, Boxed<_>>(model, settings, watch, ranks, from)
     }
 }
 
@@ -121,12 +122,14 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     settings: &OwnSettings,
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
-) -> Result<Option<Report<M::Output>>, RunError> {
+    from: Option<Whole<M>>,
+) -> Ended<M> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let Speculative { workers, balance, .. } = settings.engine;
     let candidates = || Candidate::of(EngineKind::Speculative, workers, ranks.cores(), balance);
     let mut alone = Alone { run: &run, settings, widths: FoundWidths::default() };
-    legs::carry_out::<M, B>(&run, Chooser::User, candidates, balance, &mut alone, watch)
+    let deciding = (Chooser::User, balance);
+    legs::carry_out::<M, B>(&run, from, deciding, candidates, &mut alone, watch)
 }
 
 /// Carries out legs on this engine.

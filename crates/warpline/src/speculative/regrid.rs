@@ -234,7 +234,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             let reached = VirtualTime::new(next.next_down().max(0.0));
             self.tally.last_time = reached.unwrap_or(self.tally.last_time);
         }
-        if self.has_given_up {
+        if self.has_given_up || self.shared().settings.leaves_cut {
             self.empty_calendar(&mut pending);
         }
         self.is_interrupted = reason.has(Reason::STOP);

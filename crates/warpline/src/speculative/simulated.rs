@@ -138,7 +138,7 @@ use super::{Beginning, Shared, Tally, WorkerResult, conclude, event_bytes, work}
 use crate::{
     RunError, Speculative, Width,
     event::{Boxed, Buffer, Inline},
-    run::{Outcome, Ranks},
+    run::{Left, Outcome, Ranks},
     scheduling::simulated::{self, Schedule},
     sequential,
     settings::{Sequential, Settings},
@@ -174,7 +174,7 @@ fn settings(dice: &mut Dice, seed: u64) -> Settings<Speculative> {
     let workers = dice.pick(&[1, 2, 2, 2, 3, 3, 4, 5]);
     let end = if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY };
     let engine = Speculative { workers, width, pin: false, ..Speculative::default() };
-    Settings { seed, end, memory: None, engine }
+    Settings { seed, end, memory: None, leaves_cut: false, engine }
 }
 
 fn schedule(dice: &mut Dice) -> Schedule {
@@ -306,10 +306,11 @@ fn check<const BY_FIELD: bool>(
         Outcome::Failed(_, error) => return check_error(error, log, truth, events_max),
         Outcome::Stopped => panic!("the run has ended, and nothing says why"),
     };
-    let hashes: Vec<_> = done.lps.states().iter().map(|cell| cell.hash).collect();
+    let Left::Lps(lps) = done.left else { panic!("nobody wants a cut") };
+    let hashes: Vec<_> = lps.states().iter().map(|cell| cell.hash).collect();
     let found = (done.totals.digest, done.totals.committed_events, done.last_time);
     if done.interrupted {
-        if done.lps.states().len() < toy.habits.len() || found.1 == 0 {
+        if lps.states().len() < toy.habits.len() || found.1 == 0 {
             // Perhaps not all LPs had sent their first events.
             assert!(log.outputs.is_empty() && log.blocking.is_empty());
             return assert_eq!(found.1, 0, "not all LPs had started");
@@ -320,12 +321,12 @@ fn check<const BY_FIELD: bool>(
             memory: None,
             ..settings.with(Sequential::default())
         };
-        let part = sequential::run(toy, &part, &mut Watch::default());
+        let part = sequential::run(toy, &part, &mut Watch::default(), None);
         let log_of_part = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
         match part {
             Ok(part) if events == part.committed_events => {
                 assert_eq!(found.0, part.digest, "all events up to {last}, and no others");
-                assert_eq!(hashes, part.output);
+                assert_eq!(hashes, part.output.output());
                 assert_eq!(log.outputs, log_of_part.outputs);
                 assert_eq!(log.blocking, log_of_part.blocking);
             }

@@ -15,7 +15,9 @@ use warpline_core::Model;
 
 use super::run::{own_error, refuse_what_the_model_lacks};
 use crate::{
-    EngineKind, Report, RunError, panics,
+    EngineKind, Report, RunError,
+    cut::{Rest, Whole},
+    panics,
     placement::LpDirectory,
     sequential,
     settings::{Sequential, Settings, TimeWarp},
@@ -31,14 +33,15 @@ pub(super) fn run<M: Model>(
     model: &M,
     settings: &Settings<TimeWarp>,
     watch: &mut Watch<'_>,
-) -> Result<Report<M::Output>, RunError> {
+    from: Option<Whole<M>>,
+) -> Result<Report<Rest<M>>, RunError> {
     refuse_what_the_model_lacks(model, settings)?;
     settings.parallel().validate()?;
     settings.engine.validate(1)?;
     let place = || LpDirectory::new(model, model.lp_count(), &settings.engine.placement, 1, 0..1);
     panics::catch(place).map_err(|fault| own_error(fault, settings))??;
     let sequential = settings.with(Sequential { pending: settings.engine.pending });
-    let mut report = sequential::run_as(EngineKind::TimeWarp, model, &sequential, watch)?;
+    let mut report = sequential::run_as(EngineKind::TimeWarp, model, &sequential, watch, from)?;
     report.details.remarks.push(TOLD.to_owned());
     Ok(report)
 }

@@ -194,7 +194,8 @@ mod tests {
         let engine = TimeWarp { workers: 2, batch: 4, ..TimeWarp::default() };
         let settings = Settings { end, engine, ..Settings::default() };
         let ranks = Ranks::alone();
-        let shared = Shared::new(&Remembering, &settings, &ranks, None).expect("good settings");
+        let shared =
+            Shared::new(&Remembering, &settings, &ranks, None, None).expect("good settings");
         let mut workers = [0, 1].map(|me| Worker::new(&Remembering, &shared, me, &ranks));
         for worker in &mut workers {
             worker.start(|| false).expect("no LP fails");

@@ -459,7 +459,7 @@ mod tests {
         let memory = Some(64 * Shared::<Toy>::buffer_bytes(&engine));
         let settings = Settings { memory, engine, ..Settings::default() };
         let ranks = Ranks::alone();
-        let shared = Shared::new(&toy, &settings, &ranks, None).expect("good settings");
+        let shared = Shared::new(&toy, &settings, &ranks, None, None).expect("good settings");
         let mut workers = [0, 1].map(|me| Worker::new(&toy, &shared, me, &ranks));
         workers.iter_mut().for_each(|worker| worker.start(|| false).expect("there are buffers"));
         while workers.iter().any(|worker| worker.gvt == Bound::ZERO) {

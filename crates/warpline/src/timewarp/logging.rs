@@ -41,9 +41,9 @@ pub(super) struct LogAccount {
     owned: usize,
 }
 
-/// The undo log of a worker. It is the first one of the run: this engine begins with no cut.
-pub(super) fn undo_log<M: Model>(shared: &Shared<M>) -> UndoLog {
-    let log = UndoLog::default();
+/// The undo log of a worker, which begins at a position behind all logs before it (UNDO-C).
+pub(super) fn undo_log<M: Model>(shared: &Shared<M>, begin: u64) -> UndoLog {
+    let log = UndoLog::starting_at(begin);
     // Handlers write to it while the memory of their LP is in use.
     if shared.memory.is_some() {
         log.allocating_in(|allocate| {

@@ -28,7 +28,8 @@
 //! | [`crew`], [`seat`], [`manning`] | which thread runs which worker, and how many threads work |
 //! | [`io`], [`waiting`] | I/O events, and LPs that wait for GVT |
 //! | [`remote`] | other ranks: remote events, remote anti-messages, GVT across ranks |
-//! | [`ending`] | how a run ends for a worker |
+//! | [`beginning`] | the first events, or a cut |
+//! | [`ending`], [`leaving`] | how a run ends for a worker, and what it leaves for another engine |
 //! | [`run`](mod@run) | threads, progress, the report |
 //! | [`checks`] | what holds between two turns, in debug builds |
 //! | [`alone`] | a single worker, which is the sequential engine |
@@ -39,6 +40,7 @@
 
 mod alone;
 mod anti_messages;
+mod beginning;
 mod bottom_halves;
 mod cancelback;
 mod changing;
@@ -56,6 +58,7 @@ pub(crate) mod gvt;
 mod heap;
 mod history;
 mod io;
+mod leaving;
 mod load;
 mod logging;
 mod lp_memory;

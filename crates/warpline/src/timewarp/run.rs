@@ -23,13 +23,14 @@ use super::{
     worker::{End, Turn, Worker},
 };
 use crate::{
-    ConfigError, Details, HeapMemory, Report, RunError, StateSaving, Totals, crowd,
+    ConfigError, Details, HeapMemory, RunError, StateSaving, Totals, crowd,
+    cut::{Ended, Whole},
     load_sharing::Told,
     monitor::Activity,
     panics,
     pending::PendingSet,
     run::{
-        Alarm, Conclusion, FailureOrder, NumberedLps, Outcome, Ranks, Run, model_error,
+        Alarm, Conclusion, FailureOrder, Left, NumberedLps, Outcome, Ranks, Run, model_error,
         station::Station, threads,
     },
     settings::{Parts, Pool, Settings, TimeWarp},
@@ -54,8 +55,11 @@ struct WorkerResult<L> {
     me: usize,
     lps: Vec<Lp<L>>,
     statistics: Statistics,
-    /// Events that were sent and not committed.
+    /// Events that were sent and not committed: how many there are, and if they are left to another
+    /// engine, which.
     pending: u64,
+    left: Vec<Event>,
+    log_end: u64,
     exchanged: Option<Exchanged>,
     gvt: Bound,
     rounds: u64,
@@ -72,9 +76,10 @@ pub(crate) fn run<M: Model>(
     settings: &Settings<TimeWarp>,
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
-) -> Result<Option<Report<M::Output>>, RunError> {
+    from: Option<Whole<M>>,
+) -> Ended<M> {
     if settings.engine.is_alone(ranks.count()) {
-        return alone::run(model, settings, watch).map(Some);
+        return alone::run(model, settings, watch, from).map(Some);
     }
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let settings = &uncrowded(settings, ranks);
@@ -82,9 +87,10 @@ pub(crate) fn run<M: Model>(
     let make = |wires| {
         run.settings.validate()?;
         refuse_what_the_model_lacks(model, settings)?;
-        Ok(Shared { timeline, ..Shared::new(model, settings, ranks, wires)? })
+        Ok(Shared { timeline, ..Shared::new(model, settings, ranks, wires, from)? })
     };
-    run.carry_out(make, |shared, started| {
+    run.carry_out(make, |whole: &mut Shared<M>, started| {
+        let shared = &*whole;
         watch.show(&shared.shown);
         let (results, manning, counters) = if settings.engine.instrumentation.in_turn {
             (work_in_turn(model, shared, watch, started, ranks), None, Vec::new())
@@ -103,7 +109,8 @@ pub(crate) fn run<M: Model>(
             }
             return Outcome::failed(shared.failure.take());
         }
-        let mut conclusion = Reporting { shared, started }.conclusion(results, watch);
+        let mut conclusion = Reporting { shared: &mut *whole, started }.conclusion(results, watch);
+        let shared = &*whole;
         let committed = conclusion.totals.committed_events;
         let of_crew = manning.and_then(|manning| manning.remark(committed));
         let of_memory = shared.memory.iter().flat_map(|one| one.remarks(threads::cores()));
@@ -353,6 +360,8 @@ fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerResult<M::Lp> 
     WorkerResult {
         me: worker.me,
         pending: pending as u64,
+        left: worker.take_pending(end),
+        log_end: worker.sender.undo_log.back(),
         exchanged: worker.exchanged(),
         gvt: worker.gvt,
         rounds: worker.sender.gvt.rounds(),
@@ -371,13 +380,13 @@ pub(super) fn own_error(fault: Fault, settings: &Settings<TimeWarp>) -> RunError
 
 /// Makes the conclusion.
 struct Reporting<'a, M: Model> {
-    shared: &'a Shared<M>,
+    shared: &'a mut Shared<M>,
     started: Instant,
 }
 
 impl<M: Model> Reporting<'_, M> {
     fn conclusion(
-        &self,
+        self,
         mut results: Vec<WorkerResult<M::Lp>>,
         watch: &mut Watch<'_>,
     ) -> Conclusion<M> {
@@ -405,7 +414,6 @@ impl<M: Model> Reporting<'_, M> {
             interrupted || lps.len() == self.shared.directory.ids().count(),
             "MOVE-B: an LP is at no worker"
         );
-        let ids = lps.iter().map(|lp| lp.id).collect();
         let mut digest = CommitDigest::default();
         for lp in &lps {
             digest.add_lp(lp.id, lp.core.digest, &lp.core.rng, lp.core.sent);
@@ -431,8 +439,25 @@ impl<M: Model> Reporting<'_, M> {
                 ..Totals::default()
             },
             details,
-            lps: NumberedLps::new(ids, lps.into_iter().map(|lp| lp.state).collect()),
+            left: self.leave(results, lps, mail),
         }
+    }
+
+    /// The LPs, or the cut that they are left in: what is in the mail belongs to it.
+    fn leave(
+        self,
+        results: Vec<WorkerResult<M::Lp>>,
+        lps: Vec<Lp<M::Lp>>,
+        mut left: Vec<Event>,
+    ) -> Left<M> {
+        if !self.shared.settings.leaves_cut {
+            let ids = lps.iter().map(|lp| lp.id).collect();
+            let states = lps.into_iter().map(|lp| lp.state).collect();
+            return Left::Lps(NumberedLps::new(ids, states));
+        }
+        let log_end = results.iter().map(|worker| worker.log_end).max().unwrap_or_default();
+        left.extend(results.into_iter().flat_map(|worker| worker.left));
+        Left::Cut(self.shared.cut(lps, left, log_end))
     }
 
     fn details(&self, results: &[WorkerResult<M::Lp>], total: &Statistics) -> Details {
@@ -487,7 +512,7 @@ impl<M: Model> Reporting<'_, M> {
         (left, canceled) = (left + total.in_mail - anti_messages, canceled + anti_messages);
         assert_eq!(
             total.sent + canceled,
-            total.committed + left,
+            self.shared.committed_before + total.committed + left,
             "TW-B: events were lost or doubled ({total:?})"
         );
         assert_eq!(

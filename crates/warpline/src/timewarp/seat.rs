@@ -109,7 +109,7 @@ mod tests {
         let mut dice = Dice(warpline_core::Stream::for_lp(1, warpline_core::LpId::new(0)));
         let toy: Toy = Toy { wrong: None, strange: None, ..toy(&mut dice, true) };
         let ranks = Ranks::alone();
-        let shared = Shared::new(&toy, &settings, &ranks, None).expect("good settings");
+        let shared = Shared::new(&toy, &settings, &ranks, None, None).expect("good settings");
         let memory = shared.memory.as_ref().expect("the allocator is installed");
         let mut station = Station::take(&shared.directory, 0, &settings.parallel());
         // A block of 128 segments of 64 KiB, more than any number of small blocks begins with.

@@ -85,7 +85,7 @@ impl<'r, M: Model> Sender<'r, M> {
             places: shared.directory.places(),
             pending: AnySet::new(shared.settings.engine.pending),
             sent: SentLog::new(),
-            undo_log: logging::undo_log(shared),
+            undo_log: logging::undo_log(shared, UndoLog::NONE + 1),
             open: (0..shared.workers()).map(|_| None).collect(),
             addressed: Vec::new(),
             least: Bound::NEVER,

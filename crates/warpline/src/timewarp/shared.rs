@@ -7,6 +7,7 @@ use warpline_memory::{Arena, BLOCK_ITEMS, Block, CachePadded, Inbox, Ticket, Wor
 
 use super::{
     Message,
+    beginning::LeftEvent,
     bottom_halves::BottomHalves,
     event::Event,
     gvt::Gvt,
@@ -18,6 +19,7 @@ use super::{
 };
 use crate::{
     RunError,
+    cut::{Parts, Whole},
     handling::Admission,
     monitor::{Board, board},
     placement::LpDirectory,
@@ -38,6 +40,9 @@ pub(super) struct Shared<M: Model> {
     pub(super) end: f64,
     pub(super) admission: Admission,
     pub(super) directory: LpDirectory,
+    /// What workers begin with, if it is a cut, and the events that were committed before it.
+    pub(super) cut: Option<Parts<M::Lp, LeftEvent<M>>>,
+    pub(super) committed_before: u64,
     pub(super) arena: Arena<Message<M>>,
     pub(super) inboxes: Box<[CachePadded<Inbox<Event>>]>,
     /// If mail waits with its LPs: then inboxes have notices of it.
@@ -69,6 +74,7 @@ impl<M: Model> Shared<M> {
         settings: &Settings<TimeWarp>,
         ranks: &Ranks<'_>,
         wires: Option<Wires<M>>,
+        from: Option<Whole<M>>,
     ) -> Result<Self, RunError> {
         let parallel = settings.parallel();
         parallel.validate()?;
@@ -78,6 +84,10 @@ impl<M: Model> Shared<M> {
         let (all, here) = (ranks.workers(&parallel), ranks.here(&parallel));
         let lps = admission.lp_count();
         let directory = LpDirectory::new(model, lps, &settings.engine.placement, all, here)?;
+        let committed_before = from.as_ref().map_or(0, |whole| whole.0.committed());
+        // BEGIN-A.
+        let divide = |whole: Whole<M>| whole.0.divide(&directory, |event| event.key.sender());
+        let cut = from.map(divide);
         let buffers = |bytes| u32::try_from(bytes / Self::buffer_bytes(&settings.engine));
         let limit = settings.memory.map(|bytes| buffers(bytes).unwrap_or(u32::MAX));
         let barrier = settings
@@ -90,6 +100,8 @@ impl<M: Model> Shared<M> {
             settings: settings.clone(),
             end: settings.checked_end()?,
             admission,
+            cut,
+            committed_before,
             directory,
             arena: Arena::new(settings.engine.pool_plan(limit, Self::worth(&settings.engine)))
                 .traced(settings.engine.instrumentation.trace.clone())

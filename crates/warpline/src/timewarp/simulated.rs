@@ -85,6 +85,7 @@
 //! costs time, such as a worker that is held back although all others wait for it.
 
 mod census;
+mod cutting;
 mod drawing;
 mod net;
 mod recorded;
@@ -95,6 +96,7 @@ use warpline_core::{CommitDigest, LpId, Model, Stream};
 use warpline_net::Transport;
 
 use self::{
+    cutting::Cuts,
     drawing::{Schedule, schedule, settings, without_features},
     net::Net,
 };
@@ -185,7 +187,9 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
         settings.memory = None;
         settings.engine = without_features(settings.engine);
     }
-    let rolled_back = simulate_on(ranks, &toy, &settings, &mut dice, &schedule, &truth);
+    let cuts = other_dice.one_in(2).then(|| cutting::draw(&mut other_dice, settings.end));
+    let cuts = cuts.filter(|_| ranks == 1 && truth.result.is_ok()).unwrap_or_default();
+    let rolled_back = simulate_on(ranks, &toy, &settings, (&mut dice, &schedule), &truth, cuts);
     assert_eq!(Arc::strong_count(&toy.token), 1, "messages that were never dropped");
     rolled_back
 }
@@ -194,9 +198,9 @@ fn simulate_on(
     ranks: usize,
     toy: &Toy,
     settings: &Settings<TimeWarp>,
-    dice: &mut Dice,
-    schedule: &Schedule,
+    (dice, schedule): (&mut Dice, &Schedule),
     truth: &Truth,
+    cuts: Cuts,
 ) -> u64 {
     let workers = settings.engine.workers;
     let mut settings = settings.clone();
@@ -212,10 +216,12 @@ fn simulate_on(
     let wires = toy.wires().filter(|_| ranks > 1);
     let timeline = recorded::timeline(&settings, ranks);
     let shared = |view: &Ranks<'_>| {
-        let shared = Shared::new(toy, &settings, view, wires).expect("valid settings");
+        let from = cuts.begin(toy, &settings);
+        let settings = cuts.until_leaving(&settings);
+        let shared = Shared::new(toy, &settings, view, wires, from).expect("valid settings");
         Shared { timeline: timeline.clone(), ..shared }
     };
-    let shared: Vec<_> = views.iter().map(shared).collect();
+    let mut shared: Vec<_> = views.iter().map(shared).collect();
     let of_rank = |(shared, view)| (0..workers).map(move |me| Worker::new(toy, shared, me, view));
     let all = ranks * workers;
     let mut run = Run {
@@ -239,9 +245,14 @@ fn simulate_on(
         }
     }
     run.run(dice, schedule);
-    run.check(toy, truth);
+    let log = run.check(toy, truth);
     recorded::check(&shared, &mut run.workers);
-    run.workers.iter().map(|worker| worker.statistics.rolled_back).sum()
+    let rolled_back = run.workers.iter().map(|worker| worker.statistics.rolled_back).sum();
+    if let Some(log) = log.filter(|_| cuts.leave.is_some()) {
+        let left = run.workers.into_iter().map(cutting::Leaving::of).collect();
+        cutting::go_on(toy, &settings, &mut shared[0], left, log, truth);
+    }
+    rolled_back
 }
 
 /// A run under way. The workers of all ranks are in one row.
@@ -296,7 +307,10 @@ impl Run<'_> {
                 (self.gvt[me], moved) = (self.workers[me].gvt, step);
             }
             if !self.shared.iter().any(|shared| shared.failure.is_known()) {
-                self.take_census(dice.one_in(schedule.census));
+                // What a worker has not taken over is nowhere yet.
+                let is_whole =
+                    self.shared[0].cut.is_none() || !self.phases.contains(&Phase::Asleep);
+                self.take_census(dice.one_in(schedule.census) && is_whole);
             }
         }
     }
@@ -382,7 +396,8 @@ impl Run<'_> {
         }
     }
 
-    fn check(&mut self, toy: &Toy, truth: &Truth) {
+    /// Returns what was noted, if the run has left a cut.
+    fn check(&mut self, toy: &Toy, truth: &Truth) -> Option<Log> {
         self.finish_outputs(toy);
         let mut log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
         // Rank 0 writes those of all.
@@ -393,7 +408,8 @@ impl Run<'_> {
             // Another rank may have committed and delivered later outputs by then.
             let ranks = self.shared.len();
             log.outputs.retain(|output| ranks == 1 || FailureOrder::Event(output.0) < order);
-            return check_error(error, toy, &log, truth, &self.shared[0]);
+            check_error(error, toy, &log, truth, &self.shared[0]);
+            return None;
         }
         self.take_census(true);
         if let Some(Exchanged { sent, received, .. }) = census::exchanged(&self.workers) {
@@ -411,9 +427,13 @@ impl Run<'_> {
         let worked: i32 = lps.map(|lp| lp.work.events()).sum();
         let measured = self.shared[0].settings.engine.balance == Balance::On;
         assert!(measured || worked as u64 == committed, "an LP has worked {worked} of {committed}");
-        if self.phases.contains(&Phase::Ended(End::Interrupted)) {
+        let is_interrupted = self.phases.contains(&Phase::Ended(End::Interrupted));
+        if is_interrupted {
             let all = self.phases.iter().all(|phase| *phase == Phase::Ended(End::Interrupted));
-            return assert!(all, "only some were interrupted: {:?}", self.phases);
+            assert!(all, "only some were interrupted: {:?}", self.phases);
+        }
+        if is_interrupted || self.shared[0].settings.leaves_cut {
+            return Some(log);
         }
         let mut digest = CommitDigest::default();
         for lp in self.workers.iter().flat_map(|worker| &worker.lps) {
@@ -422,9 +442,10 @@ impl Run<'_> {
         let Ok((expected, events, _)) = &truth.result else {
             panic!("finished, but the sequential run ended with {:?}", truth.result);
         };
-        assert_eq!((&digest, committed), (expected, *events));
+        assert_eq!((&digest, self.shared[0].committed_before + committed), (expected, *events));
         assert_eq!(log.outputs, truth.log.outputs);
         assert_eq!(log.blocking, truth.log.blocking);
+        None
     }
 }
 

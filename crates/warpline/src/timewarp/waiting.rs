@@ -101,6 +101,14 @@ impl Waiting {
         self.0.remove(&lp)
     }
 
+    /// Moves all events that are kept here to `events`.
+    pub(super) fn drain_into(&mut self, events: &mut Vec<Event>) {
+        for Blocked { event, later, .. } in std::mem::take(&mut self.0).into_values() {
+            events.push(event);
+            events.extend(later);
+        }
+    }
+
     /// Whether an LP waits.
     pub(super) fn holds(&self, lp: u32) -> bool {
         self.0.contains_key(&lp)

@@ -25,23 +25,18 @@ use super::{
     flow::Flow,
     gvt::Bound,
     heap::CopyRules,
-    history::{NONE, Record, Ring},
-    load::{Meter, Work},
+    history::{Record, Ring},
+    load::Meter,
     logging::LogAccount,
     moves::Moves,
     recording::Trace,
     saving::{Lp, Saving},
-    sending::{Sender, Sending},
+    sending::Sender,
     shared::Shared,
     statistics::Statistics,
     waiting::Waiting,
 };
-use crate::{
-    handling::{self, Halt},
-    panics,
-    run::Ranks,
-    timeline::Phase,
-};
+use crate::run::Ranks;
 
 /// One worker.
 pub(super) struct Worker<'r, M: Model> {
@@ -158,63 +153,6 @@ impl<'r, M: Model> Worker<'r, M> {
             idle_turns: 0,
             prefetched: 0,
         }
-    }
-
-    /// Makes the LPs and lets each send its first events, until `is_to_stop` returns true. Then not
-    /// all LPs exist, and no event is handled.
-    ///
-    /// # Errors
-    ///
-    /// When an LP failed: the run has failed then, and this worker must not go on.
-    pub(super) fn start(&mut self, mut is_to_stop: impl FnMut() -> bool) -> Result<(), End> {
-        self.begin_phase(Phase::Start);
-        let seed = self.shared.settings.seed;
-        for &id in self.shared.directory.lps_of(self.me) {
-            if is_to_stop() {
-                self.flow.close();
-                break;
-            }
-            let (model, buffers, sender, lps) =
-                (self.model, &self.buffers, &mut self.sender, &mut self.lps);
-            debug_assert_eq!(sender.places[id.index()].index as usize, lps.len(), "PLACE-A: {id}");
-            if let Some(memory) = sender.memory {
-                memory.follow(id, self.me);
-            }
-            let outcome = panics::catch(|| {
-                let _application = sender.memory.map(|memory| memory.enter(id));
-                let (sender, is_logging) = (&mut *sender, false);
-                let sink = Sending::<M, true> { sender, buffers, is_logging, note: 0 };
-                let handling::Lp { state, core } = handling::Lp::new(model, id, seed);
-                let (last_time, last, work) = (0.0, NONE, Work::default());
-                lps.push(Lp { state, core, last_time, last, work, id });
-                let Some(Lp { state, core, .. }) = lps.last_mut() else { return };
-                handling::start(state, core, model, id, sink, &mut is_to_stop);
-            });
-            // Events sent at the start are never canceled.
-            sender.sent.drop_before(sender.sent.back());
-            debug_assert_eq!(sender.sent.uncommitted(), 0, "first events could be canceled");
-            if let Err(halt) = sender.cut_off.settle(outcome) {
-                match halt {
-                    Halt::Fault(fault) => self.fail(Some(id), None, fault),
-                    Halt::OutOfBuffers => self.fail_for_lack_of_buffers(id, None),
-                    // The loop ends at the next LP, or there is none.
-                    Halt::Stopped => {
-                        self.flow.close();
-                        continue;
-                    }
-                }
-                // It takes no part in rounds of GVT either.
-                self.shared.abandon();
-                return Err(End::Failed);
-            }
-        }
-        debug_assert!(
-            self.flow.is_over() || self.lps.len() == self.shared.directory.lps_of(self.me).len(),
-            "PLACE-A: an LP was not made"
-        );
-        self.send_mail(false);
-        self.end_phase(0, 0.0);
-        Ok(())
     }
 
     /// One turn of the main loop. A test takes its three parts one by one.

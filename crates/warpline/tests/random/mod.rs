@@ -23,6 +23,7 @@ pub(crate) enum Where {
     Reduce,
 }
 
+#[allow(dead_code, reason = "not every test has models with mistakes")]
 /// The mistake. An endless chain is not among them, because it takes a million events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mistake {
@@ -85,6 +86,14 @@ pub(crate) struct Message {
     pub(crate) io: Option<Io>,
     /// How many events it may still cause, including itself, so that every model ends.
     pub(crate) budget: u64,
+}
+
+#[allow(dead_code, reason = "not every test sends events from outside")]
+impl Message {
+    /// Of an event that nobody has sent.
+    pub(crate) const fn from_outside(time: f64) -> Self {
+        Self { due: Position(time, 0), cause: None, io: None, budget: 5 }
+    }
 }
 
 /// The kinds of I/O events as numbers.

@@ -122,7 +122,7 @@ where
         let lp = &self.lps[local];
         let Some(Reverse(Waiting { event, .. })) = lp.pending.peek() else { return false };
         ChannelTime::of(&event.key) < lp.eit
-            && event.key.time_value() < self.shared.common.end
+            && event.key.time_value() < self.end
             && lp.outbox.is_empty()
             && self.is_before_failure(&event.key)
             && !lp.has_failed

@@ -33,6 +33,8 @@ const GO_ON: u64 = 0;
 const END: u64 = 1;
 /// The decision: the run stops early.
 const INTERRUPT: u64 = 2;
+/// The decision: the run stops where the first LP is, once all are there.
+const FINISH: u64 = 4;
 /// The decision: a handler has failed, and all events before it are handled.
 const FAIL: u64 = 3;
 
@@ -50,6 +52,8 @@ struct Report {
     stops: bool,
     /// The numbers of events sent, committed, and pending.
     counts: [u64; 3],
+    /// The bits of the time of the last event that was handled.
+    farthest: u64,
 }
 
 /// A worker's part in freezes.
@@ -136,7 +140,9 @@ where
         self.check();
         let counts = [self.send_buffer.count, self.tally.committed, self.tally.pending];
         let failure = self.shared.common.failure.order().unwrap_or(FailureOrder::End);
-        let report = Report { least: self.least(), failure, stops: self.is_stopping(), counts };
+        let farthest = self.tally.last_time.get().to_bits();
+        let (least, stops) = (self.least(), self.is_stopping());
+        let report = Report { least, failure, stops, counts, farthest };
         // The first worker of the rank writes them after the decision.
         self.shared.common.lock_outputs().append(&mut self.outputs);
         self.graph.send_control(0, report.to_words());
@@ -166,9 +172,8 @@ where
                 return lp.outbox_cause;
             }
             let first = lp.pending.peek().map(|first| first.0.event.key);
-            let counts = |key: &EventKey| {
-                key.time_value() < self.shared.common.end && self.is_before_failure(key)
-            };
+            let counts =
+                |key: &EventKey| key.time_value() < self.end && self.is_before_failure(key);
             let time = |key| ChannelTime::of(&key).as_cause();
             first.filter(counts).map_or(ChannelTime::NEVER, time)
         });
@@ -231,8 +236,10 @@ where
                 FAIL
             }
             FailureOrder::Event(_) => GO_ON,
+            FailureOrder::End if all.stops && self.shared.common.settings.leaves_cut => FINISH,
             FailureOrder::End if all.stops => INTERRUPT,
-            FailureOrder::End if all.least.is_before(self.shared.common.end) => GO_ON,
+            FailureOrder::End if all.least.is_before(self.end) => GO_ON,
+            FailureOrder::End if self.is_finishing => INTERRUPT,
             FailureOrder::End => {
                 let [sent, committed, pending] = all.counts;
                 assert_eq!(sent, committed + pending, "CMB-D: events were lost or doubled");
@@ -250,8 +257,13 @@ where
 
     /// Does what was decided; returns how the run ends, if it does.
     fn follow(&mut self, words: &Control, monitor: &mut ProgressMonitor<'_, '_>) -> Option<Ended> {
-        let Report { least, failure, .. } = Report::from_words(words);
-        let decision = words[7];
+        let Report { least, failure, farthest, .. } = Report::from_words(words);
+        let mut decision = words[7];
+        if decision == FINISH {
+            // Events at that time itself, too.
+            self.end = self.end.min(f64::from_bits(farthest).next_up());
+            (self.is_finishing, decision) = (true, GO_ON);
+        }
         self.tally.freezes += 1;
         self.limit = self.limit.min(failure);
         debug_assert!(failure <= self.detection.failure, "a failure was forgotten");
@@ -324,6 +336,7 @@ impl Report {
         failure: FailureOrder::End,
         stops: false,
         counts: [0; 3],
+        farthest: 0,
     };
 
     /// Reduces the reports of two workers to one.
@@ -335,6 +348,7 @@ impl Report {
             failure: self.failure.min(other.failure),
             stops: self.stops || other.stops,
             counts,
+            farthest: self.farthest.max(other.farthest),
         }
     }
 
@@ -346,6 +360,7 @@ impl Report {
         words[3..7].copy_from_slice(&FailureOrder::to_words(Some(self.failure)));
         words[7] = u64::from(self.stops);
         words[8..11].copy_from_slice(&self.counts);
+        words[11] = self.farthest;
         words
     }
 
@@ -357,6 +372,7 @@ impl Report {
             failure,
             stops: words[7] != 0,
             counts: [words[8], words[9], words[10]],
+            farthest: words[11],
         }
     }
 }

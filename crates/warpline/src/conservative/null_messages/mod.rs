@@ -64,7 +64,8 @@
 //!
 //! # When a run is stopped
 //!
-//! Each LP has handled a prefix of its events; some LPs are further than others.
+//! Each LP has handled a prefix of its events; some LPs are further than others. A run that leaves
+//! a cut goes on until all are as far as the first one.
 //!
 //! # I/O
 //!
@@ -90,6 +91,8 @@ mod send_buffer;
 mod shared;
 mod worker;
 
+use std::cmp::Reverse;
+
 use warpline_core::{Model, Wires};
 use warpline_graph::GraphTraffic;
 
@@ -102,6 +105,7 @@ use crate::{
     event::{Buffer, Message},
     run::ProgressMonitor,
 };
+use lp::LinkedLp;
 use recording::Trace;
 use shared::ChannelEvent;
 pub(super) use shared::Shared;
@@ -139,15 +143,22 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         worker.end_trace();
         let Worker { lps: linked, tally, graph, send_buffer, outputs, .. } = worker;
         let traffic = graph.traffic();
-        let mut lps = Vec::with_capacity(linked.len());
+        let (mut lps, mut left) = (Vec::with_capacity(linked.len()), Vec::new());
+        let is_kept = self.common.settings.leaves_cut;
         self.common.drop_guarded(|| {
             drop((graph, send_buffer, outputs));
-            lps.extend(linked.into_iter().map(|linked| linked.lp));
+            for LinkedLp { lp, pending, outbox, .. } in linked {
+                lps.push(lp);
+                if is_kept {
+                    left.extend(pending.into_iter().map(|Reverse(waiting)| waiting.event));
+                    left.extend(outbox.into_iter().map(|(_, event)| event));
+                }
+            }
         });
         WorkerResult {
             residency: None,
             lps,
-            left: Vec::new(),
+            left,
             ended,
             committed: tally.committed,
             last_time: tally.last_time,

@@ -85,7 +85,7 @@ where
 
     /// Sends null messages to the receivers of an LP's events, if its null-message time has grown.
     fn send_null_messages(&mut self, local: usize) {
-        let time = self.lps[local].unannounced(self.shared.common.end);
+        let time = self.lps[local].unannounced(self.end);
         if let Some(time) = time.filter(|_| !self.graph.is_freezing()) {
             debug_assert!(time > self.lps[local].announced, "CMB-B: a time is announced again");
             self.lps[local].announced = time;
@@ -105,7 +105,7 @@ where
         }
         let lp = &self.lps[local];
         // An LP with an event requests for itself; one that is requested does so for another LP.
-        let waits = lp.is_requested || lp.next().is_before(self.shared.common.end);
+        let waits = lp.is_requested || lp.next().is_before(self.end);
         let is_held_back = lp.outbox.is_empty() && lp.eit <= lp.next();
         let Some(edge) = lp.lowest.filter(|_| waits && is_held_back) else { return };
         if lp.has_failed || lp.requested_at == Some(lp.eit) {

@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     RunError,
+    cut::Cut,
     event::{Buffer, Event, Message},
     handling::{self, Cause, Core, Handling, Lp},
     panics,
@@ -90,6 +91,10 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) tally: Tally,
     /// If what it does is recorded.
     pub(super) trace: Option<Box<Trace>>,
+    /// Where the run ends for now: earlier than the user has said once it is to stop and to leave a
+    /// cut, because all LPs go on to where the first one is.
+    pub(super) end: f64,
+    pub(super) is_finishing: bool,
     /// The number of events that it had committed when it last sent what it had gathered.
     flushed: u64,
     slices: u32,
@@ -127,6 +132,8 @@ where
             limit: FailureOrder::End,
             tally: Tally::default(),
             trace: None,
+            end: shared.common.end,
+            is_finishing: false,
             flushed: 0,
             slices: 0,
             waited: 0,
@@ -184,10 +191,42 @@ where
         self.shared.set_broken();
     }
 
-    /// Makes the LPs and lets each send its first events.
+    /// Makes the LPs and lets each send its first events; or takes over LPs and events.
     fn start(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
+        if let Some(parts) = &self.shared.common.cut {
+            self.take_over(parts.take(self.here));
+        } else {
+            self.make_lps(monitor);
+        }
+        for local in 0..self.lps.len() {
+            self.enqueue(local);
+            self.note_for_review(local);
+        }
+    }
+
+    /// Begins with a cut. What is pending has arrived, so it takes no place on any edge.
+    fn take_over(&mut self, cut: Cut<M::Lp, Event<B>>) {
+        let pending = cut.pending.len() as u64;
+        for (lp, &id) in cut.lps.into_iter().zip(self.residents()) {
+            self.lps.push(self.linked(lp, id));
+        }
+        for event in cut.pending {
+            let local = self.shared.local_of(NodeId(event.to.get()));
+            self.lps[local].pending.push(Reverse(Waiting { event, edge: None }));
+        }
+        (self.send_buffer.count, self.tally.pending, self.tally.peak) = (pending, pending, pending);
+    }
+
+    /// An LP with the state of its channels at the beginning.
+    fn linked(&self, lp: Lp<M::Lp>, id: LpId) -> LinkedLp<M::Lp, B> {
+        let incoming = self.shared.plan.topology().incoming(NodeId(id.get()));
+        let lookaheads = incoming.iter().map(|edge| self.shared.lookaheads[edge.index()]);
+        LinkedLp::new(lp, lookaheads.reduce(f64::min), incoming.first().copied())
+    }
+
+    fn make_lps(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
         let mut made = 0;
-        let (shared, topology) = (self.shared, self.shared.plan.topology());
+        let shared = self.shared;
         self.guard(|worker| {
             while let Some(&id) = worker.residents().get(made) {
                 made += 1;
@@ -199,20 +238,13 @@ where
                 let mut lp = Lp::new(common.model, id, common.settings.seed);
                 let (Lp { state, core }, buffer) = (&mut lp, &mut worker.send_buffer);
                 handling::start(state, core, common.model, id, buffer, || monitor.cuts_off());
-                let incoming = topology.incoming(NodeId(id.get()));
-                let lookaheads = incoming.iter().map(|edge| shared.lookaheads[edge.index()]);
-                let least = lookaheads.reduce(f64::min);
-                worker.lps.push(LinkedLp::new(lp, least, incoming.first().copied()));
+                worker.lps.push(worker.linked(lp, id));
                 let local = worker.lps.len() - 1;
                 worker.deliver(local, ChannelTime::START);
             }
         });
         // Of an LP that was told to stop.
         self.guard(|worker| worker.send_buffer.sent.clear());
-        for local in 0..self.lps.len() {
-            self.enqueue(local);
-            self.note_for_review(local);
-        }
     }
 
     /// Takes what has arrived from other workers, and what was sent within this one.
@@ -304,7 +336,7 @@ where
 
     pub(super) fn is_stopping(&self) -> bool {
         // Ordering: Relaxed; it publishes nothing but itself.
-        self.shared.common.stop.soon.load(Ordering::Relaxed)
+        !self.is_finishing && self.shared.common.stop.soon.load(Ordering::Relaxed)
     }
 
     /// Now and then notes how far the LPs of this worker, and of all that share [`Shared`], have
@@ -316,7 +348,7 @@ where
         if !self.slices.is_multiple_of(every) {
             return;
         }
-        let end = self.shared.common.end;
+        let end = self.end;
         let times = self.lps.iter().map(|lp| lp.null_message_time(end));
         let reached = times.min().and_then(ChannelTime::time).unwrap_or(f64::MAX).min(end);
         // Ordering: Relaxed; for people.

@@ -99,15 +99,15 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         let ended = worker.work(monitor);
         worker.recorder = None;
         worker.sampler.hand_in(self.common.directory.lps_of(me));
-        let Worker { lps, mut sender, tally, bucket, outputs, .. } = worker;
+        let Worker { lps, mut sender, tally, bucket, outputs, left: kept, .. } = worker;
         let counters = Counters {
             windows: tally.windows,
             mail: sender.mail,
             pending: sender.calendar.len() as u64 + tally.left,
             balance: sender.remote.as_ref().map_or(0, |remote| remote.balance),
         };
-        let mut left = Vec::new();
-        if ended == Ended::Interrupted {
+        let mut left = kept.events;
+        if ended == Ended::Interrupted || self.common.settings.leaves_cut {
             sender.calendar.drain_into(&mut left);
         }
         self.common.drop_guarded(move || drop((sender, bucket, outputs)));

@@ -44,6 +44,11 @@ impl Schedule {
         self.sorted.len()
     }
 
+    /// The events from a place on.
+    pub(super) fn rest(&self, place: usize) -> &[Item] {
+        &self.sorted[place..]
+    }
+
     /// The items of the LP whose first item is at `place`, in the order of their keys.
     #[inline]
     pub(super) fn group(&mut self, place: usize, key: impl Fn(Item) -> EventKey) -> &[Item] {

@@ -17,7 +17,10 @@ use super::{
     shared::Shared,
 };
 use crate::{
-    event::{Bucket, Buffer, Event, Message, by_lp},
+    event::{
+        Bucket, Buffer, Event, Message,
+        by_lp::{self, Item},
+    },
     handling::{self, Cause, Core, Handling, Lp},
     load_sharing::Sampler,
     monitor::Activity,
@@ -55,6 +58,7 @@ pub(super) struct Worker<'a, M: Model, B> {
     output_places: Vec<usize>,
     /// Non-blocking I/O events that are to be written at the next barrier.
     pub(super) outputs: Vec<Event<B>>,
+    pub(super) left: Left<B>,
     pub(super) tally: Tally,
     pub(super) sampler: Sampler<'a>,
     /// If what the worker does is recorded; and how many events it has told of.
@@ -100,6 +104,7 @@ where
             bucket: Bucket::default(),
             output_places: Vec::new(),
             outputs: Vec::new(),
+            left: Left::new(shared.common.settings.leaves_cut),
             tally: Tally::default(),
             sampler: Sampler::new(shared.common.loads.as_deref(), me, lps),
             recorder: None,
@@ -254,7 +259,9 @@ where
                 }
                 self.guard(|worker| worker.sender.self_sent.clear());
             }
-            self.tally.left += (self.schedule.len() - at) as u64;
+            let rest = self.schedule.rest(at);
+            self.tally.left += rest.len() as u64;
+            self.left.note_places(rest.iter().copied());
             self.guard(Self::clear_bucket);
         }
         if self.sampler.measures(self.tally.windows) {
@@ -279,6 +286,7 @@ where
             bucket,
             output_places,
             outputs,
+            left,
             tally,
             sampler,
             ..
@@ -289,7 +297,7 @@ where
             *at += group.len();
             let (local, began) = (by_lp::local(group[0]), measures.then(Instant::now));
             let lp = &mut lps[local];
-            let mut view = LpView { shared, lp, sender, tally };
+            let mut view = LpView { shared, lp, sender, left, tally };
             let mut items = group.iter().copied();
             let mut next = items.next();
             loop {
@@ -302,11 +310,10 @@ where
                 };
                 if is_self_sent {
                     let Some(Reverse(self_sent)) = view.sender.self_sent.pop() else { break };
-                    let rest = items.len() + usize::from(next.is_some());
                     // An LP may send itself events within the window for ever.
                     let is_late = monitor.cuts_off() || view.is_after_failure(&self_sent);
                     if is_late || !view.handle(&self_sent) {
-                        view.leave(rest + 1);
+                        view.leave(Some(self_sent), next.into_iter().chain(items));
                         break;
                     }
                     if self_sent.io == Some(Io::NonBlocking) {
@@ -319,7 +326,7 @@ where
                     view.tally.self_sent += 1;
                 } else if let (Some(event), Some(item)) = (event, next) {
                     if view.is_after_failure(event) || !view.handle(event) {
-                        view.leave(items.len() + 1);
+                        view.leave(None, next.into_iter().chain(items));
                         break;
                     }
                     if event.io == Some(Io::NonBlocking) {
@@ -336,8 +343,9 @@ where
 
     /// Empties the bucket: handled outputs are kept until they are written.
     fn clear_bucket(&mut self) {
-        let Self { output_places, bucket, sender, outputs, .. } = self;
-        if output_places.is_empty() {
+        let Self { output_places, bucket, sender, outputs, left, .. } = self;
+        left.places.sort_unstable();
+        if output_places.is_empty() && left.places.is_empty() {
             bucket.drain().for_each(|event| sender.recycle(event.message));
         } else {
             output_places.sort_unstable();
@@ -349,11 +357,14 @@ where
                 if output_places.binary_search(&place).is_ok() {
                     sender.let_go(&event.message);
                     outputs.push(event);
+                } else if left.places.binary_search(&place).is_ok() {
+                    left.events.push(event);
                 } else {
                     sender.recycle(event.message);
                 }
             }
             output_places.clear();
+            left.places.clear();
         }
         self.sender.calendar.reclaim(&mut self.bucket);
     }
@@ -379,6 +390,7 @@ struct LpView<'h, 'a, M: Model, B> {
     shared: &'h &'a Shared<'a, M, B>,
     lp: &'h mut Lp<M::Lp>,
     sender: &'h mut Sender<'a, M, B>,
+    left: &'h mut Left<B>,
     tally: &'h mut Tally,
 }
 
@@ -421,11 +433,46 @@ impl<M: Model, B: Buffer<Message<M>>> LpView<'_, '_, M, B> {
             && failure.order().is_some_and(|first| first < FailureOrder::Event(event.key))
     }
 
-    /// Leaves this number of events unhandled, and all that the LP has sent to itself.
+    /// Leaves events unhandled: those of these items, and all that the LP has sent to itself, the
+    /// first of which was taken out.
     #[cold]
-    fn leave(&mut self, events: usize) {
-        debug_assert!(events > 0, "an LP leaves events, and there is none");
-        self.tally.left += (events + self.sender.self_sent.len()) as u64;
-        self.sender.self_sent.clear();
+    fn leave(&mut self, first: Option<Event<B>>, rest: impl Iterator<Item = Item> + Clone) {
+        let self_sent = std::mem::take(&mut self.sender.self_sent);
+        let own = first.into_iter().chain(self_sent.into_iter().map(|Reverse(event)| event));
+        let before = self.tally.left;
+        self.tally.left += rest.clone().count() as u64;
+        self.left.note_places(rest);
+        for event in own {
+            self.tally.left += 1;
+            self.left.keep(event);
+        }
+        debug_assert!(self.tally.left > before, "an LP leaves events, and there is none");
+    }
+}
+
+/// Events that were taken out of the calendar and not handled, because the run ended within their
+/// window; kept if the run leaves a cut.
+pub(super) struct Left<B> {
+    is_kept: bool,
+    /// Places in the bucket.
+    places: Vec<usize>,
+    pub(super) events: Vec<Event<B>>,
+}
+
+impl<B> Left<B> {
+    const fn new(is_kept: bool) -> Self {
+        Self { is_kept, places: Vec::new(), events: Vec::new() }
+    }
+
+    fn note_places(&mut self, items: impl Iterator<Item = Item>) {
+        if self.is_kept {
+            self.places.extend(items.map(by_lp::place));
+        }
+    }
+
+    fn keep(&mut self, event: Event<B>) {
+        if self.is_kept {
+            self.events.push(event);
+        }
     }
 }

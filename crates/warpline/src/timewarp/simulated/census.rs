@@ -250,7 +250,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
     let backlog = workers.iter().map(|worker| worker.backlog()).sum::<usize>() as u64;
     assert_eq!(
         sent + canceled + arrived.events - arrived.anti_messages,
-        committed + live + gone.events - gone.anti_messages + backlog,
+        shared.committed_before + committed + live + gone.events - gone.anti_messages + backlog,
         "TW-B: events were lost or doubled"
     );
     let issued = shared.arena.issued() as usize;

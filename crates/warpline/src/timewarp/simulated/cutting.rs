@@ -1,0 +1,99 @@
+//! Runs that begin with a cut of the sequential engine, or leave one to it.
+
+use warpline_core::Model;
+
+use super::super::{
+    event::Event,
+    saving::Lp,
+    shared::Shared,
+    worker::{End, Worker},
+};
+use crate::{
+    Sequential,
+    cut::{Rest, Whole},
+    sequential,
+    settings::{Settings, TimeWarp},
+    simulated::{
+        Dice, Truth,
+        model::{Log, Toy},
+    },
+    sorting,
+    watch::Watch,
+};
+
+/// When Time Warp begins and when it ends, where another engine is before or after it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cuts {
+    pub(super) begin: Option<f64>,
+    pub(super) leave: Option<f64>,
+}
+
+/// Draws them, for a run to this end.
+pub(super) fn draw(dice: &mut Dice, end: f64) -> Cuts {
+    let begin = dice.pick(&[None, Some(0.0), Some(0.3), Some(1.0), Some(2.5)]);
+    let leave = dice.pick(&[None, Some(0.0), Some(0.5), Some(1.0), Some(3.0), Some(9.0)]);
+    let begin = begin.map(|begin: f64| begin.min(end));
+    Cuts { begin, leave: leave.map(|leave: f64| leave.max(begin.unwrap_or(0.0)).min(end)) }
+}
+
+impl Cuts {
+    /// What the sequential engine leaves to Time Warp.
+    pub(super) fn begin(self, toy: &Toy, settings: &Settings<TimeWarp>) -> Option<Whole<Toy>> {
+        let settings = settings.with(Sequential::default());
+        let settings = Settings { end: self.begin?, memory: None, leaves_cut: true, ..settings };
+        let report = sequential::run(toy, &settings, &mut Watch::default(), None);
+        Some(report.expect("the whole run goes well, too").output.cut())
+    }
+
+    pub(super) fn until_leaving(self, settings: &Settings<TimeWarp>) -> Settings<TimeWarp> {
+        let end = self.leave.unwrap_or(settings.end);
+        Settings { end, leaves_cut: self.leave.is_some(), ..settings.clone() }
+    }
+}
+
+/// What a worker leaves.
+pub(super) struct Leaving {
+    lps: Vec<Lp<<Toy as Model>::Lp>>,
+    left: Vec<Event>,
+    log_end: u64,
+}
+
+impl Leaving {
+    pub(super) fn of(mut worker: Worker<'_, Toy>) -> Self {
+        let left = worker.take_pending(End::Finished);
+        Self { left, log_end: worker.sender.undo_log.back(), lps: worker.lps }
+    }
+}
+
+/// The sequential engine goes on from what all workers have left, to the end of the whole run.
+pub(super) fn go_on(
+    toy: &Toy,
+    settings: &Settings<TimeWarp>,
+    shared: &mut Shared<Toy>,
+    workers: Vec<Leaving>,
+    mut log: Log,
+    truth: &Truth,
+) {
+    let (mut lps, mut left, mut log_end) = (Vec::new(), shared.all_mail(), 0);
+    for worker in workers {
+        lps.extend(worker.lps);
+        left.extend(worker.left);
+        log_end = log_end.max(worker.log_end);
+    }
+    let numbers: Vec<_> = lps.iter().map(|lp| lp.id).collect();
+    sorting::arrange(&mut lps, sorting::order_of_lps(&numbers));
+    let whole = shared.cut(lps, left, log_end);
+    let before = whole.0.committed();
+    let settings = settings.with(Sequential::default());
+    let settings = Settings { memory: None, ..settings };
+    let report = sequential::run(toy, &settings, &mut Watch::default(), Some(whole));
+    let report = report.expect("the whole run goes well, too").map(Rest::output);
+    let (digest, events, _) = truth.result.as_ref().expect("it goes well");
+    let committed = before + report.totals.committed_events;
+    assert_eq!((&report.totals.digest, committed), (digest, *events), "after a cut");
+    let mut after = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
+    log.outputs.append(&mut after.outputs);
+    log.blocking.append(&mut after.blocking);
+    assert_eq!(log.outputs, truth.log.outputs, "after a cut");
+    assert_eq!(log.blocking, truth.log.blocking, "after a cut");
+}
