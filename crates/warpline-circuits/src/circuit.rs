@@ -12,8 +12,10 @@
 //! - **FLAT-C.** Resistances and capacitances are finite and greater than 0; widths and lengths
 //!   too.
 
+use serde::{Deserialize, Serialize};
+
 /// A net, by its index in [`Circuit::nets`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NetId(pub u32);
 
 impl NetId {
@@ -286,7 +288,7 @@ pub enum Direction {
 /// that is not fixed has a sample at time 0. A net at rest has a sample with slope 0 where it comes
 /// to rest, and another one with the same value and slope 0 where it leaves. Fixed nets have none:
 /// their voltage is their source's.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// When (s).
     pub time: f64,

@@ -23,9 +23,11 @@
 
 use std::{fmt, sync::Mutex};
 
+use serde::{Deserialize, Serialize};
 use warpline::{
     AnyModel, Context, EventKey, Io, Link, LogicalProcess, LpId, Model, VirtualTime,
-    state::heap_block, wire::Wires,
+    state::heap_block,
+    wire::{Wire, Wires},
 };
 
 use crate::{
@@ -182,7 +184,7 @@ impl CircuitModel {
 }
 
 /// Some subcircuits as a logical process.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct CircuitLp {
     tables: Tables,
     /// Segments that were published for readers of this process, until the next interval.
@@ -193,7 +195,7 @@ pub struct CircuitLp {
     scheduled: f64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Pending {
     reader: Reader,
     segment: Segment,
@@ -491,5 +493,9 @@ impl Model for CircuitModel {
 
     fn wires(&self) -> Option<Wires<Self>> {
         Some(Wires::serde())
+    }
+
+    fn state_wire(&self) -> Option<Wire<Self::Lp>> {
+        Some(Wire::serde())
     }
 }

@@ -6,6 +6,8 @@
 //!
 //! The values of a subcircuit have places: its nodes first, then its inputs, then its constants.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{circuit::Waveform, device::Mos, matrix::Pattern, tolerance::Margins};
 
 /// The least capacitance of a node (F): one without any would have no slope.
@@ -110,7 +112,7 @@ pub(crate) enum Driver {
 }
 
 /// An input that reads an output.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reader {
     pub(crate) subcircuit: u32,
     /// The number of the input.

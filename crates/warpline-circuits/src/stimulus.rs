@@ -3,10 +3,12 @@
 //! Read by [`subcircuit`](crate::subcircuit): a waveform is known beforehand, so nothing is sent
 //! for it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::circuit::Waveform;
 
 /// A straight part of a waveform.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Segment {
     /// Where its line has `value` (s).
     pub(crate) origin: f64,

@@ -16,6 +16,8 @@
 //! Wen and Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995, sections 2 and 4:
 //! events where a voltage cannot be extrapolated linearly.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     integration::{Scratch, Stepped},
     network::{Driver, Network, Node, Template},
@@ -34,14 +36,14 @@ const SHRINK_MAX: f64 = 0.3;
 const GROWTH_MAX: f64 = 2.0;
 
 /// An input: the last segment that has arrived, and the one before.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Input {
     last: Segment,
     before: Segment,
 }
 
 /// What a subcircuit knows of time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Clock {
     /// The time of the voltages.
     time: f64,

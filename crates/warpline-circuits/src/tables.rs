@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use warpline::state::heap_block;
 
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
 };
 
 /// The states of the subcircuits from one number on.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tables {
     /// The first subcircuit.
     first: usize,

@@ -10,13 +10,16 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     circuit::Sample,
     waveform::{Column, Columns, Cubic},
 };
 
 /// The waveform of a net from the start on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Flat", into = "Flat")]
 pub(crate) struct Trace {
     pub(crate) net: u32,
     /// The last sample.
@@ -30,6 +33,29 @@ struct Latest {
     index: usize,
     column: Column,
     before: Option<Arc<Latest>>,
+}
+
+/// A trace as bytes have it: the columns in a row, the first one first.
+#[derive(Serialize, Deserialize)]
+struct Flat {
+    net: u32,
+    last: Option<Sample>,
+    columns: Vec<(usize, Column)>,
+}
+
+impl From<Trace> for Flat {
+    fn from(trace: Trace) -> Self {
+        Self { net: trace.net, last: trace.last, columns: trace.columns() }
+    }
+}
+
+impl From<Flat> for Trace {
+    fn from(Flat { net, last, columns }: Flat) -> Self {
+        let latest = columns
+            .into_iter()
+            .fold(None, |before, (index, column)| Some(Arc::new(Latest { index, column, before })));
+        Self { net, last, latest }
+    }
 }
 
 impl Trace {
@@ -64,6 +90,10 @@ impl Trace {
             let rest = Sample { slope: 0.0, ..last };
             self.follow(&Cubic::between(&rest, &Sample { time: end, ..rest }), columns);
         }
+        self.columns()
+    }
+
+    fn columns(&self) -> Vec<(usize, Column)> {
         let first = self.latest.as_deref();
         let all = std::iter::successors(first, |latest| latest.before.as_deref());
         let mut all: Vec<_> = all.map(|latest| (latest.index, latest.column)).collect();

@@ -22,6 +22,18 @@ impl LpDigest {
         Self(START)
     }
 
+    /// The chain as a number, for a file.
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The chain with these bits.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
     /// Appends one committed event.
     #[inline]
     pub fn commit(&mut self, key: &EventKey, fingerprint: u64) {

@@ -225,6 +225,13 @@ pub trait Model: Send + Sync + Sized {
     fn wires(&self) -> Option<Wires<Self>> {
         None
     }
+
+    /// How the state of an LP becomes bytes, for a model whose runs can be written to a file and
+    /// resumed; its [`wires`](Self::wires) write the messages. Plain old data is written as it lies
+    /// in memory, so such a file is read on the same kind of machine only.
+    fn state_wire(&self) -> Option<Wire<Self::Lp>> {
+        None
+    }
 }
 
 /// The summary of an interval: what happened in a run up to the time of the first summary and not

@@ -23,8 +23,10 @@ use warpline::{
     Stream, TrackedVec, Value, VirtualTime,
     digest::mix,
     picture::{Picture, Shape},
-    wire::Wires,
+    wire::{Wire, Wires},
 };
+
+use crate::branching;
 
 mod params;
 
@@ -80,7 +82,7 @@ impl Epidemic {
 }
 
 /// How a person is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Value, Serialize, Deserialize)]
 enum Health {
     Susceptible,
     Infected,
@@ -105,7 +107,7 @@ pub enum EpidemicMessage {
 }
 
 /// A region: its people, and what it counts.
-#[derive(Debug, State)]
+#[derive(Debug, State, Serialize, Deserialize)]
 pub struct Region {
     people: TrackedVec<Health>,
     /// By day: the people who were infected.
@@ -199,6 +201,17 @@ impl Model for Epidemic {
 
     fn wires(&self) -> Option<Wires<Self>> {
         Some(Wires::serde())
+    }
+
+    fn state_wire(&self) -> Option<Wire<Self::Lp>> {
+        Some(Wire::serde())
+    }
+
+    fn adapt(&self, before: &Self, _: LpId, _: &mut Self::Lp) -> Result<(), String> {
+        let &EpidemicParams { transmission, infectious, latent, .. } = &self.params;
+        let other = EpidemicParams { transmission, infectious, latent, ..before.params.clone() };
+        let may_differ = "--transmission, --infectious, --latent";
+        branching::check(self.params == other, may_differ)
     }
 
     fn difference(&self) -> Option<Difference<Self>> {

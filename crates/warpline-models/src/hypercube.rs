@@ -29,7 +29,7 @@ use warpline::{
     State, Value, VirtualTime,
     digest::mix,
     picture::{Picture, Shape},
-    wire::Wires,
+    wire::{Wire, Wires},
 };
 
 mod histogram;
@@ -63,7 +63,7 @@ impl Hypercube {
 }
 
 /// A node: its outgoing links, and what it has measured.
-#[derive(Debug, State)]
+#[derive(Debug, State, Serialize, Deserialize)]
 pub struct Node {
     /// By server: when it will have transmitted all messages that wait for it.
     free_at: [f64; DIMENSION_MAX as usize],
@@ -193,6 +193,10 @@ impl Model for Hypercube {
 
     fn wires(&self) -> Option<Wires<Self>> {
         Some(Wires::serde())
+    }
+
+    fn state_wire(&self) -> Option<Wire<Self::Lp>> {
+        Some(Wire::serde())
     }
 
     fn lp_count(&self) -> usize {

@@ -22,6 +22,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "shipped")]
+mod branching;
 pub mod catalog;
 #[cfg(feature = "shipped")]
 pub mod circuit;

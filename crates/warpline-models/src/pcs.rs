@@ -26,10 +26,13 @@ use std::{fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 use warpline::{
     ConfigError, Context, Difference, Figure, Link, LogicalProcess, LpId, Model, Results,
-    VirtualTime, digest::mix, picture::Picture, wire::Wires,
+    VirtualTime,
+    digest::mix,
+    picture::Picture,
+    wire::{Wire, Wires},
 };
 
-use crate::grain::keep_busy;
+use crate::{branching, grain::keep_busy};
 
 mod blocking;
 mod grid;
@@ -132,7 +135,7 @@ pub enum PcsMessage {
 }
 
 /// A cell: the number of busy channels, and its counts since the warm-up.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Cell {
     busy: u32,
     /// When `busy` last changed.
@@ -215,6 +218,18 @@ impl Model for Pcs {
 
     fn wires(&self) -> Option<Wires<Self>> {
         Some(Wires::serde())
+    }
+
+    fn state_wire(&self) -> Option<Wire<Self::Lp>> {
+        Some(Wire::serde())
+    }
+
+    fn adapt(&self, before: &Self, _: LpId, _: &mut Self::Lp) -> Result<(), String> {
+        let &PcsParams { channels, stay, call, idle, mobility, grain, .. } = &self.params;
+        let other =
+            PcsParams { channels, stay, call, idle, mobility, grain, ..before.params.clone() };
+        let may_differ = "--channels, --stay, --call, --idle, --mobility, --grain";
+        branching::check(self.params == other, may_differ)
     }
 
     fn difference(&self) -> Option<Difference<Self>> {

@@ -21,6 +21,7 @@ use warpline::{
 };
 
 use crate::{
+    branching,
     catalog::{Domain, Hold, Load, Parameters, Workload},
     grain::keep_busy,
 };
@@ -384,6 +385,25 @@ impl<const CAPACITY: usize, R: Rest> Model for Phold<CAPACITY, R> {
     fn wires(&self) -> Option<Wires<Self>> {
         let message = Wire::new(Payload::write, Payload::read);
         Some(Wires { message, summary: Wire::serde() })
+    }
+
+    fn state_wire(&self) -> Option<Wire<Self::Lp>> {
+        Some(Wire::serde())
+    }
+
+    fn adapt(&self, before: &Self, _: LpId, _: &mut Self::Lp) -> Result<(), String> {
+        let &PholdParams { remote, mean, lookahead, neighborhood, blocks, hot, .. } = &self.params;
+        let other = PholdParams {
+            remote,
+            mean,
+            lookahead,
+            neighborhood,
+            blocks,
+            hot,
+            ..before.params.clone()
+        };
+        let may_differ = "--remote, --mean, --lookahead, --neighborhood, --blocks, --hot";
+        branching::check(self.params == other, may_differ)
     }
 
     /// Declared only where they are few: with a link to every other LP, each LP would depend on

@@ -26,8 +26,10 @@ use warpline::{
     State, TrackedDeque, Value, VirtualTime,
     digest::mix,
     picture::{Picture, Shape},
-    wire::Wires,
+    wire::{Wire, Wires},
 };
+
+use crate::branching;
 
 mod params;
 
@@ -96,7 +98,7 @@ pub enum QueuesMessage {
 }
 
 /// A station: who waits, how many are served, and its counts since the warm-up.
-#[derive(Debug, Default, State)]
+#[derive(Debug, Default, State, Serialize, Deserialize)]
 pub struct Station {
     waiting: TrackedDeque<Customer>,
     busy: u32,
@@ -205,6 +207,17 @@ impl Model for Queues {
 
     fn wires(&self) -> Option<Wires<Self>> {
         Some(Wires::serde())
+    }
+
+    fn state_wire(&self) -> Option<Wire<Self::Lp>> {
+        Some(Wire::serde())
+    }
+
+    fn adapt(&self, before: &Self, _: LpId, _: &mut Self::Lp) -> Result<(), String> {
+        let &QueuesParams { service, transit, load, .. } = &self.params;
+        let other = QueuesParams { service, transit, load, ..before.params.clone() };
+        let may_differ = "--service, --transit, --load";
+        branching::check(self.params == other, may_differ)
     }
 
     fn difference(&self) -> Option<Difference<Self>> {

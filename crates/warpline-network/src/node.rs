@@ -1,6 +1,7 @@
 //! The handlers of the packet network: what a packet does at a node. `model.rs` says what the model
 //! is.
 
+use serde::{Deserialize, Serialize};
 use warpline::{
     Context, EventKey, Io, LogicalProcess, LpId, Saving, State, Tracked, TrackedDeque, TrackedVec,
     Value, VirtualTime, digest::mix,
@@ -16,7 +17,7 @@ use crate::{
 };
 
 /// A packet that waits for a link.
-#[derive(Clone, Copy, Debug, Value)]
+#[derive(Clone, Copy, Debug, Value, Serialize, Deserialize)]
 struct Waiting {
     /// When its transmission begins.
     begins: f64,
@@ -25,14 +26,14 @@ struct Waiting {
 }
 
 /// One end of a link.
-#[derive(Debug, State)]
+#[derive(Debug, State, Serialize, Deserialize)]
 struct Port {
     link: Tracked<Link>,
     waiting: TrackedDeque<Waiting>,
 }
 
 /// What a port knows of its link.
-#[derive(Clone, Copy, Debug, Value)]
+#[derive(Clone, Copy, Debug, Value, Serialize, Deserialize)]
 struct Link {
     /// When all that is here will have been transmitted.
     free_at: f64,
@@ -44,7 +45,7 @@ struct Link {
 }
 
 /// A host or a switch.
-#[derive(Debug, State)]
+#[derive(Debug, State, Serialize, Deserialize)]
 pub struct Node {
     #[state(nested)]
     ports: Vec<Port>,

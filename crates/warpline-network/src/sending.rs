@@ -7,6 +7,7 @@
 //!
 //! - **SEND-A.** Times of packets are whole picoseconds, and never decrease.
 
+use serde::{Deserialize, Serialize};
 use warpline::{LpId, Stream, Value};
 
 use crate::{
@@ -25,7 +26,7 @@ pub(crate) enum Sending {
 }
 
 /// Where a node is in what it sends.
-#[derive(Clone, Debug, Value)]
+#[derive(Clone, Debug, Value, Serialize, Deserialize)]
 pub(crate) struct Source {
     /// When the next packet is due; infinite if none is.
     pub(crate) due: f64,

@@ -11,10 +11,11 @@
 //!
 //! Pellegrini and Quaglia, *NUMA Time Warp*, 2015, section 4.
 
+use serde::{Deserialize, Serialize};
 use warpline::{LpId, state::heap_block};
 
 /// A car on the road of an LP.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Car {
     /// Its number at this LP.
     pub(crate) serial: u32,
@@ -38,7 +39,7 @@ pub(crate) struct Car {
 }
 
 /// What a car does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum State {
     Driving,
     /// Until [`Car::resumes_at`].
@@ -48,7 +49,7 @@ pub(crate) enum State {
 }
 
 /// The cars of an LP.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Queue {
     cars: Vec<Car>,
     /// When the queue was scanned last.

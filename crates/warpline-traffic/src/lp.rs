@@ -37,7 +37,7 @@ pub enum TrafficMessage {
 }
 
 /// A junction or a portion of a route, with its cars.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct TrafficLp {
     queue: Queue,
     /// How many more cars will be looked at before one stops.

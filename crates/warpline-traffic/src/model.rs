@@ -28,7 +28,10 @@
 
 use std::{fmt, sync::Arc};
 
-use warpline::{AnyModel, Difference, Link, LpId, Model, wire::Wires};
+use warpline::{
+    AnyModel, Difference, Link, LpId, Model,
+    wire::{Wire, Wires},
+};
 
 use crate::results::{Tally, TrafficOutput};
 pub use crate::{
@@ -58,6 +61,10 @@ impl Model for Traffic {
 
     fn wires(&self) -> Option<Wires<Self>> {
         Some(Wires::serde())
+    }
+
+    fn state_wire(&self) -> Option<Wire<Self::Lp>> {
+        Some(Wire::serde())
     }
 
     fn lp_count(&self) -> usize {

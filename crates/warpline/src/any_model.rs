@@ -6,7 +6,7 @@
 //! A command, a laboratory or a test that runs models through it is compiled without any engine.
 //! The border is crossed once per run, not per event.
 
-use std::{any::Any, fmt, marker::PhantomData, sync::Arc};
+use std::{any::Any, fmt, marker::PhantomData, path::Path, sync::Arc};
 
 use warpline_core::{LogicalProcess, Model};
 use warpline_memory::Arena;
@@ -187,13 +187,14 @@ impl AnyModel {
         self.0.lp_count()
     }
 
-    /// Begins a session.
+    /// Begins a session, or goes on with a checkpoint.
     pub(crate) fn begin<'a>(
         &self,
         settings: Settings,
         watch: Watch<'a>,
+        checkpoint: Option<&Path>,
     ) -> Result<AnySession<'a>, RunError> {
-        self.0.begin(settings, watch)
+        self.0.begin(settings, watch, checkpoint)
     }
 
     /// The model itself, if it is of this type.
@@ -221,7 +222,12 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> From<Only<E, M>>
 /// A model behind a table of functions, each called once per run.
 trait Erased: Send + Sync {
     fn model(&self) -> Arc<dyn Any + Send + Sync>;
-    fn begin<'a>(&self, settings: Settings, watch: Watch<'a>) -> Result<AnySession<'a>, RunError>;
+    fn begin<'a>(
+        &self,
+        settings: Settings,
+        watch: Watch<'a>,
+        checkpoint: Option<&Path>,
+    ) -> Result<AnySession<'a>, RunError>;
     fn name(&self) -> String;
     fn parameters(&self) -> &dyn fmt::Debug;
     fn lp_count(&self) -> usize;
@@ -237,8 +243,13 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Erased for Only<
         self.shared()
     }
 
-    fn begin<'a>(&self, settings: Settings, watch: Watch<'a>) -> Result<AnySession<'a>, RunError> {
-        self.begin_any(settings, watch)
+    fn begin<'a>(
+        &self,
+        settings: Settings,
+        watch: Watch<'a>,
+        checkpoint: Option<&Path>,
+    ) -> Result<AnySession<'a>, RunError> {
+        self.begin_any(settings, watch, checkpoint)
     }
 
     fn name(&self) -> String {

@@ -1,5 +1,6 @@
 //! Why a run was refused, or why it failed.
 
+pub use crate::session::CheckpointError;
 pub use warpline_core::{Discrepancy, Fault, ModelError, Place};
 pub use warpline_net::NetError;
 
@@ -67,6 +68,9 @@ pub enum RunError {
         /// What it said.
         error: String,
     },
+    /// A checkpoint could not be written, or not be read.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
     /// Ranks cannot talk to each other any more.
     #[error("{0}\n  what to do: see what that rank printed last; a run ends when it loses a rank")]
     Net(#[from] NetError),

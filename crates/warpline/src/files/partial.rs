@@ -80,6 +80,16 @@ impl PartialFile {
         self.writer.seek(SeekFrom::End(0)).map(drop)
     }
 
+    /// All that was written is on the disk, and not only on its way there.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.writer.flush()?;
+        self.writer.get_ref().sync_data()
+    }
+
     /// The file is complete, and gets its name.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! The border is that of [`AnyModel`]: it is crossed once per step.
 
-use std::{any::Any, fmt, sync::Arc};
+use std::{any::Any, fmt, path::Path, sync::Arc};
 
 use warpline_core::{Model, VirtualTime};
 
@@ -109,6 +109,15 @@ impl AnySession<'_> {
         self.0.set_engine(engine.into())
     }
 
+    /// As [`Session::save`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn save(&self, checkpoint: &Path) -> Result<(), RunError> {
+        self.0.save(checkpoint)
+    }
+
     /// As [`Session::snapshot`]. Messages are copied as they travel between ranks.
     ///
     /// # Errors
@@ -158,7 +167,17 @@ impl<'a> Simulation<'a, AnyModel> {
     /// Those of [`run`](Self::run).
     pub fn session(self) -> Result<AnySession<'a>, RunError> {
         let Self { model, settings, watch } = self;
-        model.begin(settings, watch)
+        model.begin(settings, watch, None)
+    }
+
+    /// Goes on with a [checkpoint](Session::save).
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Checkpoint`] if the file cannot be read, is damaged, or is of another run.
+    pub fn resume(self, checkpoint: &Path) -> Result<AnySession<'a>, RunError> {
+        let Self { model, settings, watch } = self;
+        model.begin(settings, watch, Some(checkpoint))
     }
 }
 
@@ -173,6 +192,7 @@ trait Erased<'a> {
     fn report(&self) -> Result<Report<AnyOutput>, RunError>;
     fn state_text(&self, lp: usize) -> Result<String, RunError>;
     fn set_engine(&mut self, engine: Engine) -> Result<(), RunError>;
+    fn save(&self, checkpoint: &Path) -> Result<(), RunError>;
     fn snapshot(&self) -> Result<AnySnapshot, RunError>;
     fn restore(&mut self, snapshot: &AnySnapshot) -> Result<(), RunError>;
     fn branch(&self, model: Option<AnyModel>) -> Result<AnySession<'a>, RunError>;
@@ -225,6 +245,10 @@ where
         self.set_engine(engine)
     }
 
+    fn save(&self, checkpoint: &Path) -> Result<(), RunError> {
+        self.save(checkpoint)
+    }
+
     fn snapshot(&self) -> Result<AnySnapshot, RunError> {
         let copy = copy_by_wire(self.model())?;
         Ok(AnySnapshot(Box::new(self.snapshot_with(&copy)?)))
@@ -271,13 +295,17 @@ fn copy_by_wire<M: Model>(
 }
 
 impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Only<E, M> {
-    /// Begins a session whose type is forgotten.
+    /// Begins a session whose type is forgotten, or goes on with a checkpoint.
     pub(crate) fn begin_any<'a>(
         &self,
         settings: Settings,
         watch: Watch<'a>,
+        checkpoint: Option<&Path>,
     ) -> Result<AnySession<'a>, RunError> {
-        let session = Session::<M, E>::begin(self.shared(), settings, watch)?;
+        let session = match checkpoint {
+            Some(path) => Session::<M, E>::resume(self.shared(), settings, watch, path)?,
+            None => Session::<M, E>::begin(self.shared(), settings, watch)?,
+        };
         Ok(AnySession(Box::new(session)))
     }
 }

@@ -13,13 +13,16 @@
 //!   itself. So it is ordered by rule, and its place does not depend on the engine.
 
 mod any;
+mod blocks;
+mod checkpoint;
 mod snapshot;
 
-use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{fmt, marker::PhantomData, path::Path, sync::Arc, time::Duration};
 
 use warpline_core::{EventKey, LogicalProcess, LpId, Model, VirtualTime};
 
 pub use any::{AnySession, AnySnapshot};
+pub use checkpoint::{Checkpoint, CheckpointError};
 pub use snapshot::Snapshot;
 
 use crate::{
@@ -96,9 +99,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         settings: Settings,
         watch: Watch<'a>,
     ) -> Result<Self, RunError> {
-        let settings = after_trial(|trial| E::count(&*model, trial), &settings)?.into_owned();
-        let engines = PhantomData;
-        let mut session = Self { model, settings, watch, state: None, engines };
+        let mut session = Self::without_state(model, settings, watch)?;
         // An interruption here would leave out LPs.
         let watch = std::mem::take(&mut session.watch);
         let begun = session.carry_out(0.0, None);
@@ -113,6 +114,27 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
             whole: report.output.cut(),
         });
         Ok(session)
+    }
+
+    /// Goes on with a checkpoint.
+    pub(crate) fn resume(
+        model: Arc<M>,
+        settings: Settings,
+        watch: Watch<'a>,
+        checkpoint: &Path,
+    ) -> Result<Self, RunError> {
+        let mut session = Self::without_state(model, settings, watch)?;
+        session.state = Some(session.load(checkpoint)?);
+        Ok(session)
+    }
+
+    fn without_state(
+        model: Arc<M>,
+        settings: Settings,
+        watch: Watch<'a>,
+    ) -> Result<Self, RunError> {
+        let settings = after_trial(|trial| E::count(&*model, trial), &settings)?.into_owned();
+        Ok(Self { model, settings, watch, state: None, engines: PhantomData })
     }
 
     /// Runs all events that are due before `time`, an infinite one for all events. Those at `time`
@@ -435,6 +457,17 @@ impl<'a, M: Model> Simulation<'a, M> {
         let Self { model, settings, watch } = self;
         Session::begin(Arc::new(model), settings, watch)
     }
+
+    /// Goes on with a [checkpoint](Session::save) of this model, with these parameters and this
+    /// seed; the engine may be another one.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Checkpoint`] if the file cannot be read, is damaged, or is of another run.
+    pub fn resume(self, checkpoint: &Path) -> Result<Session<'a, M>, RunError> {
+        let Self { model, settings, watch } = self;
+        Session::resume(Arc::new(model), settings, watch, checkpoint)
+    }
 }
 
 impl<'a, E: Engines, M: Model> Simulation<'a, Only<E, M>> {
@@ -446,6 +479,16 @@ impl<'a, E: Engines, M: Model> Simulation<'a, Only<E, M>> {
     pub fn session(self) -> Result<Session<'a, M, E>, RunError> {
         let Self { model, settings, watch } = self;
         Session::begin(model.shared(), settings, watch)
+    }
+
+    /// Goes on with a [checkpoint](Session::save).
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Checkpoint`] if the file cannot be read, is damaged, or is of another run.
+    pub fn resume(self, checkpoint: &Path) -> Result<Session<'a, M, E>, RunError> {
+        let Self { model, settings, watch } = self;
+        Session::resume(model.shared(), settings, watch, checkpoint)
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) type Line = (EventKey, LpId);
 /// The result of a run of `Spec`.
 pub(crate) type Output = Vec<(u64, Vec<Position>)>;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Process {
     pub(crate) me: u32,
     pub(crate) sent: u64,
@@ -150,6 +150,10 @@ impl Model for Spec {
 
     fn wires(&self) -> Option<Wires<Self>> {
         Some(Wires { message: Wire::serde(), summary: Wire::serde() })
+    }
+
+    fn state_wire(&self) -> Option<Wire<Process>> {
+        Some(Wire::serde())
     }
 }
 

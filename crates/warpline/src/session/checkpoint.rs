@@ -1,0 +1,404 @@
+//! A session as a file: all that another program needs to go on with the run, on any engine.
+//!
+//! Called through [`Session::save`] and [`Simulation::resume`]. [`blocks`](super::blocks) has the
+//! layout of the file; here is what stands in it.
+//!
+//! # Invariants
+//!
+//! - **CKPT-A.** A file has its name only when it is complete, and the one before it is kept, as
+//!   `NAME.previous`, until there is a newer one.
+//! - **CKPT-B.** Nothing that is read is trusted: every byte is covered by a checksum, counts and
+//!   numbers are checked, and what was committed is compared with the digest that was written.
+
+use std::{
+    ffi::OsString,
+    fmt, fs,
+    io::{self, BufReader, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use warpline_core::{
+    EventKey, LpDigest, LpId, Model, Stream, VirtualTime, Wire, WireError, append_words,
+    take_bytes, take_words,
+};
+
+use super::{Session, State, blocks};
+use crate::{
+    Details, RunError, Totals,
+    cut::{Cut, Whole},
+    engines::Engines,
+    event::{Buffer, Event, Inline, Message, io_from_code, io_to_code},
+    files::PartialFile,
+    handling::{Core, Lp, Value},
+};
+use blocks::{BlockReader, BlockWriter};
+
+/// Bytes in a block before the next one begins.
+const BLOCK_BYTES: usize = 1 << 20;
+/// The longest text of parameters that is kept whole; of a longer one, a part and a checksum are.
+const TEXT_MAX: usize = 1 << 16;
+/// How many parameters an error names.
+const DIFFERENCES_MAX: usize = 6;
+
+/// Why a checkpoint could not be written, or not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {what}", file.display())]
+pub struct CheckpointError {
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong, and what to do.
+    pub what: String,
+}
+
+/// What stands at the beginning of a checkpoint: of which run it is, and of which point.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Checkpoint {
+    /// The version of Warpline that has written it.
+    pub version: String,
+    /// The model's name, as reports have it.
+    pub model: String,
+    /// The model's [parameters](Model::parameters), a line for each.
+    pub parameters: String,
+    /// The seed.
+    pub seed: u64,
+    /// How many LPs there are.
+    pub lps: u64,
+    /// How many events are pending.
+    pub pending_events: u64,
+    /// The virtual time up to which all events are committed.
+    pub now: f64,
+    /// Whether events at that very time may be committed.
+    pub is_past_now: bool,
+    /// What the run has counted.
+    pub totals: Totals,
+    /// The wall time that it has taken (seconds).
+    pub wall_seconds: f64,
+    /// What the layout of plain old data depends on: bytes of a message and of a state, and of a
+    /// pointer; with the highest bit for a machine whose words have their highest byte first.
+    layout: [u64; 3],
+}
+
+/// What a checkpoint of this model is like.
+struct Codec<M: Model> {
+    state: Wire<M::Lp>,
+    message: Wire<Message<M>>,
+}
+
+impl<M: Model> Codec<M> {
+    const LAYOUT: [u64; 3] = [
+        size_of::<Message<M>>() as u64,
+        size_of::<M::Lp>() as u64,
+        size_of::<usize>() as u64 | (cfg!(target_endian = "big") as u64) << 63,
+    ];
+
+    fn of(model: &M) -> Result<Self, String> {
+        let add = |what| {
+            format!(
+                "the model {} cannot be written to a file: it has no `Model::{what}`",
+                model.name()
+            )
+        };
+        let state = model.state_wire().ok_or_else(|| add("state_wire"))?;
+        let message = model.wires().ok_or_else(|| add("wires"))?.message;
+        Ok(Self { state, message })
+    }
+
+    fn write_lp(&self, Lp { state, core }: &Lp<M::Lp>, bytes: &mut Vec<u8>) {
+        let [low, high] = core.rng.words();
+        append_words(bytes, [low, high, core.sent, core.digest.to_bits()]);
+        self.state.write(state, bytes);
+    }
+
+    fn read_lp(&self, bytes: &mut &[u8]) -> Result<Lp<M::Lp>, WireError> {
+        let [low, high, sent, digest] = take_words(bytes)?;
+        let (rng, digest) = (Stream::from_words([low, high]), LpDigest::from_bits(digest));
+        Ok(Lp { state: self.state.read(bytes)?, core: Core { rng, sent, digest } })
+    }
+
+    fn write_event(&self, event: &Event<Inline<Message<M>>>, bytes: &mut Vec<u8>) {
+        let Event { key, to, io, message } = event;
+        append_words(bytes, key.words());
+        bytes.extend(to.get().to_le_bytes());
+        bytes.push(io_to_code(*io) as u8);
+        self.message.write(message.get(), bytes);
+    }
+
+    fn read_event(
+        &self,
+        bytes: &mut &[u8],
+        lps: usize,
+    ) -> Result<Event<Inline<Message<M>>>, WireError> {
+        let key = EventKey::from_words(take_words(bytes)?);
+        let key = key.filter(|key| key.sender().index() < lps);
+        let key = key.ok_or_else(|| WireError::new("an event has no key"))?;
+        let &[a, b, c, d, io] = take_bytes(bytes, 5)? else {
+            return Err(WireError::new("an event has no receiver"));
+        };
+        let to = LpId::new(u32::from_le_bytes([a, b, c, d]));
+        let io = io_from_code(io.into()).filter(|_| to.index() < lps);
+        let io = io.ok_or_else(|| WireError::new("an event has no receiver"))?;
+        let message = Inline::store(Value(self.message.read(bytes)?), &mut Vec::new());
+        Ok(Event { key, to, io, message })
+    }
+}
+
+/// What is wrong with a checkpoint.
+pub(super) enum Refusal {
+    /// The system says so, or the bytes are damaged.
+    Io(io::Error),
+    /// It is sound, and not of this run.
+    Other(String),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+fn damaged(what: impl fmt::Display) -> Refusal {
+    Refusal::Io(io::Error::new(io::ErrorKind::InvalidData, format!("it is damaged: {what}")))
+}
+
+impl Checkpoint {
+    /// What stands at the beginning of a checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or is none.
+    pub fn read(path: &Path) -> Result<Self, CheckpointError> {
+        let read = || Ok(Self::head(&mut BlockReader::open(fs::File::open(path)?)?)?);
+        read().map_err(|refusal| refused(path, refusal))
+    }
+
+    fn head(reader: &mut BlockReader<impl Read>) -> Result<Self, Refusal> {
+        let block = reader.next(blocks::HEAD)?.ok_or_else(|| damaged("it has no head"))?;
+        postcard::from_bytes(&block).map_err(|error| damaged(format!("its head: {error}")))
+    }
+
+    fn of<M: Model>(model: &M, seed: u64, state: &State<M>) -> Self {
+        let Cut { lps, pending, .. } = &state.whole.0;
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            model: model.name().to_owned(),
+            parameters: text_of(model.parameters()),
+            seed,
+            lps: lps.len() as u64,
+            pending_events: pending.len() as u64,
+            now: state.now.get(),
+            is_past_now: state.is_past_now,
+            totals: state.totals.clone(),
+            wall_seconds: state.wall.as_secs_f64(),
+            layout: Codec::<M>::LAYOUT,
+        }
+    }
+
+    /// Whether a run of this model with this seed may go on with it; otherwise why not.
+    fn check<M: Model>(&self, model: &M, seed: u64) -> Result<(), String> {
+        if self.model != model.name() {
+            return Err(format!("it is of the model {}, and not of {}", self.model, model.name()));
+        }
+        let now = text_of(model.parameters());
+        if self.parameters != now {
+            let differences = differences(&self.parameters, &now);
+            return Err(format!("it is of other parameters of the model: {differences}"));
+        }
+        if self.seed != seed {
+            return Err(format!("it is of seed {}, and not of {seed}", self.seed));
+        }
+        if self.layout != Codec::<M>::LAYOUT || self.lps != model.lp_count() as u64 {
+            return Err("it is of another build of the model, or of another kind of machine: its \
+                        states or messages have another size"
+                .to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The text of parameters, a line for each; of a long one a part, with a checksum of the whole.
+fn text_of(parameters: &dyn fmt::Debug) -> String {
+    let mut text = format!("{parameters:#?}");
+    if text.len() > TEXT_MAX {
+        let checksum = crc32fast::hash(text.as_bytes());
+        let whole = text.len();
+        text.truncate(text.floor_char_boundary(TEXT_MAX));
+        text += &format!("\n({whole} bytes in all, with the checksum {checksum:08x})");
+    }
+    text
+}
+
+/// Which parameters differ.
+fn differences(before: &str, now: &str) -> String {
+    let (mut before, mut now) = (before.lines(), now.lines());
+    let mut found = Vec::new();
+    loop {
+        let pair = (before.next(), now.next());
+        if pair == (None, None) {
+            break;
+        }
+        if pair.0 != pair.1 {
+            let tidy = |line: Option<&str>| {
+                line.map_or("nothing", |line| line.trim().trim_end_matches(',')).to_owned()
+            };
+            found.push(format!("`{}` there, `{}` here", tidy(pair.0), tidy(pair.1)));
+        }
+    }
+    let more = found.len().saturating_sub(DIFFERENCES_MAX);
+    found.truncate(DIFFERENCES_MAX);
+    let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
+    found.join(", ") + &rest
+}
+
+impl<M: Model, E: Engines> Session<'_, M, E> {
+    /// Writes a checkpoint. The file gets its name when it is complete, and an older one of this
+    /// name becomes `NAME.previous`.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Checkpoint`] if the model [does not say](Model::state_wire) how its states become
+    /// bytes, or the file cannot be written; then the older one is as it was.
+    pub fn save(&self, path: &Path) -> Result<(), RunError> {
+        let state = self.state()?;
+        let written = self.guard(|| write(&*self.model, self.settings.seed, state, path))?;
+        Ok(written.map_err(|refusal| refused(path, refusal))?)
+    }
+
+    /// The state that a checkpoint has, for a session of this model.
+    pub(super) fn load(&self, path: &Path) -> Result<State<M>, RunError> {
+        let read = self.guard(|| read(&*self.model, self.settings.seed, path))?;
+        Ok(read.map_err(|refusal| refused(path, refusal))?)
+    }
+}
+
+fn write<M: Model>(model: &M, seed: u64, state: &State<M>, path: &Path) -> Result<(), Refusal> {
+    let codec = Codec::of(model).map_err(Refusal::Other)?;
+    let head = Checkpoint::of(model, seed, state);
+    let head = postcard::to_allocvec(&head).map_err(|error| Refusal::Other(error.to_string()))?;
+    let Cut { lps, pending, .. } = &state.whole.0;
+    let file = PartialFile::create(path)?;
+    let keeps_older = file.is_regular() && path.exists();
+    file.fill(|file| {
+        let mut writer = BlockWriter::begin(&mut *file)?;
+        writer.write(blocks::HEAD, &head)?;
+        write_all(&mut writer, blocks::LPS, lps, |lp, bytes| codec.write_lp(lp, bytes))?;
+        let write_event = |event: &_, bytes: &mut Vec<u8>| codec.write_event(event, bytes);
+        write_all(&mut writer, blocks::EVENTS, pending, write_event)?;
+        writer.write(blocks::END, &[])?;
+        if file.is_regular() {
+            file.sync()?;
+        }
+        if keeps_older {
+            keep_as_previous(path)?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Gives the checkpoint that is there a second name (CKPT-A).
+fn keep_as_previous(path: &Path) -> io::Result<()> {
+    let older = previous(path);
+    // Two names for a moment, so that there is one at all times; not every system can do that.
+    let _ = fs::remove_file(&older);
+    fs::hard_link(path, &older).or_else(|_| fs::rename(path, &older))
+}
+
+/// Writes items in blocks, each with their number.
+fn write_all<T>(
+    writer: &mut BlockWriter<impl Write>,
+    kind: u8,
+    items: &[T],
+    write: impl Fn(&T, &mut Vec<u8>),
+) -> io::Result<()> {
+    let mut items = items.iter().peekable();
+    let mut bytes = Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 8);
+    while items.peek().is_some() {
+        bytes.clear();
+        bytes.extend([0; 4]);
+        let mut count = 0_u32;
+        while bytes.len() < BLOCK_BYTES
+            && let Some(item) = items.next()
+        {
+            write(item, &mut bytes);
+            count += 1;
+        }
+        bytes[..4].copy_from_slice(&count.to_le_bytes());
+        writer.write(kind, &bytes)?;
+    }
+    Ok(())
+}
+
+fn read<M: Model>(model: &M, seed: u64, path: &Path) -> Result<State<M>, Refusal> {
+    let codec = Codec::of(model).map_err(Refusal::Other)?;
+    let mut reader = BlockReader::open(BufReader::new(fs::File::open(path)?))?;
+    let head = Checkpoint::head(&mut reader)?;
+    head.check(model, seed).map_err(Refusal::Other)?;
+    let (mut lps, mut pending) = (Vec::new(), Vec::new());
+    let count = model.lp_count();
+    read_all(&mut reader, blocks::LPS, &mut lps, |bytes| codec.read_lp(bytes))?;
+    read_all(&mut reader, blocks::EVENTS, &mut pending, |bytes| codec.read_event(bytes, count))?;
+    if reader.next(blocks::END)?.is_none() || !reader.is_at_end()? {
+        return Err(damaged("something else is where its end should be"));
+    }
+    let sent = lps.iter().map(|lp: &Lp<M::Lp>| lp.core.sent).fold(0, u64::saturating_add);
+    let is_whole = (lps.len(), pending.len() as u64) == (count, head.pending_events)
+        && sent.checked_sub(head.pending_events) == Some(head.totals.committed_events);
+    let now = VirtualTime::new(head.now).ok().filter(|_| is_whole);
+    let now = now.ok_or_else(|| damaged("LPs or events are missing"))?;
+    let whole = Whole(Cut::new(lps, pending));
+    let ids: Vec<_> = (0..count).map(LpId::from_index).collect();
+    if whole.0.digest(&ids) != head.totals.digest {
+        return Err(damaged("its digest is not that of its states"));
+    }
+    let Checkpoint { is_past_now, totals, wall_seconds, .. } = head;
+    let wall = std::time::Duration::try_from_secs_f64(wall_seconds).unwrap_or_default();
+    Ok(State { whole, now, is_past_now, totals, wall, details: Details::default() })
+}
+
+/// Reads the items of all blocks of a kind.
+fn read_all<T>(
+    reader: &mut BlockReader<impl Read>,
+    kind: u8,
+    items: &mut Vec<T>,
+    read: impl Fn(&mut &[u8]) -> Result<T, WireError>,
+) -> Result<(), Refusal> {
+    while let Some(block) = reader.next(kind)? {
+        let mut bytes = &block[..];
+        let mut count = [0; 4];
+        count.copy_from_slice(take_bytes(&mut bytes, 4).map_err(damaged)?);
+        for _ in 0..u32::from_le_bytes(count) {
+            items.push(read(&mut bytes).map_err(damaged)?);
+        }
+        if !bytes.is_empty() {
+            return Err(damaged("a block is longer than what is in it"));
+        }
+    }
+    Ok(())
+}
+
+/// Where the checkpoint before the last one is.
+pub(super) fn previous(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".previous");
+    PathBuf::from(name)
+}
+
+fn refused(path: &Path, refusal: Refusal) -> CheckpointError {
+    let what = match refusal {
+        Refusal::Other(what) => what,
+        Refusal::Io(error) => {
+            let older = previous(path);
+            let is_damaged = error.kind() == io::ErrorKind::InvalidData
+                || error.kind() == io::ErrorKind::UnexpectedEof;
+            match is_damaged && older.exists() {
+                true => {
+                    format!("{error}\n  what to do: resume the one before it, {}", older.display())
+                }
+                false => error.to_string(),
+            }
+        }
+    };
+    CheckpointError { file: path.to_owned(), what }
+}
