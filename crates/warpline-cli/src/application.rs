@@ -3,13 +3,14 @@
 #[cfg(test)]
 mod documents;
 
-use clap::{ArgGroup, ArgMatches, Args, Command, FromArgMatches};
+use clap::{ArgGroup, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use warpline_models::catalog::{Entry, ModelParams, TimeUnit};
 
 #[cfg(feature = "shipped")]
 use crate::shipped;
 use crate::{
-    args::{InfoArgs, RunArgs, SweepArgs},
+    args::{BranchArgs, InfoArgs, RunArgs, SweepArgs},
+    checkpoints::CheckpointCommand,
     help,
     nodes::NodesArgs,
     reads::{self, Unread},
@@ -35,8 +36,10 @@ pub(crate) enum Request {
     Demo,
     Run(ModelParams, RunArgs, Vec<Unread>),
     Sweep(ModelParams, SweepArgs, Vec<Unread>),
+    Branch(ModelParams, BranchArgs, Vec<Unread>),
     Info(InfoArgs),
     Nodes(NodesArgs),
+    Checkpoint(CheckpointCommand),
     #[cfg(feature = "shipped")]
     Shipped(shipped::Request),
 }
@@ -61,6 +64,10 @@ impl Application {
         let sweep = Command::new("sweep").about(
             "Run a model for every combination of lists of parameter values, one row per run",
         );
+        let branch = Command::new("branch").about(
+            "Run a model to a point of virtual time, and from there with every combination of \
+             values",
+        );
         let analyze = Command::new("analyze").about(
             "Find how precise results are, how long a run warms up, or how fast it could run",
         );
@@ -69,6 +76,10 @@ impl Application {
             .about("Say what a model's parameters, results and workloads are, or name the models");
         let nodes = NodesArgs::augment_args(Command::new("nodes"))
             .about("Show the NUMA nodes: their cores, their memory, and where workers would run");
+        let checkpoint = CheckpointCommand::augment_subcommands(Command::new("checkpoint"))
+            .about("Say what is in a checkpoint of a run")
+            .subcommand_required(true)
+            .arg_required_else_help(true);
         let command = Command::new(self.name())
             .about("Parallel discrete-event simulation: one model, any engine, the same answer")
             .version(env!("CARGO_PKG_VERSION"))
@@ -76,9 +87,11 @@ impl Application {
             .args_override_self(true)
             .subcommand(self.with_models::<RunArgs>(run))
             .subcommand(self.with_models::<SweepArgs>(sweep))
+            .subcommand(self.with_models::<BranchArgs>(branch))
             .subcommand(self.with_models::<RunArgs>(analyze))
             .subcommand(self.with_choice_of_model(info))
-            .subcommand(nodes);
+            .subcommand(nodes)
+            .subcommand(checkpoint);
         #[cfg(feature = "shipped")]
         if self.is_warpline {
             let last = format!("{}\n{STATUSES}", shipped::DEMO);
@@ -146,7 +159,16 @@ impl Application {
                 reads::note_policies(matches, &mut args.common.timewarp.policies);
                 Request::Sweep(params, args, unread)
             }
+            Some(("branch", branch)) => {
+                let (params, mut args, matches) = self.model::<BranchArgs>(branch)?;
+                let unread = reads::unread(matches, &args.common);
+                reads::note_policies(matches, &mut args.common.timewarp.policies);
+                Request::Branch(params, args, unread)
+            }
             Some(("info", info)) => Request::Info(InfoArgs::from_arg_matches(info)?),
+            Some(("checkpoint", checkpoint)) => {
+                Request::Checkpoint(CheckpointCommand::from_arg_matches(checkpoint)?)
+            }
             Some((_, nodes)) => Request::Nodes(NodesArgs::from_arg_matches(nodes)?),
         })
     }
@@ -171,7 +193,7 @@ impl Application {
 /// The command, with the unit in which its times are read.
 fn with_unit(command: Command, unit: Option<TimeUnit>) -> Command {
     command.mut_args(|arg| match arg.get_id().as_str() {
-        "end" => arg.value_parser(move |text: &str| end_time(text, unit)),
+        "end" | "at" => arg.value_parser(move |text: &str| end_time(text, unit)),
         "window" | "time_barrier" => arg.value_parser(move |text: &str| window(text, unit)),
         "width" => arg.value_parser(move |text: &str| WindowWidth::read(text, unit)),
         _ => arg,

@@ -12,6 +12,7 @@ use warpline::{
 use warpline_models::catalog::RunSetup;
 
 use crate::{
+    checkpoints::CheckpointArgs,
     failure::Failure,
     profile_args::ProfileArgs,
     ranks::RankArgs,
@@ -22,7 +23,7 @@ use crate::{
 
 /// Flags that say where and how a run prints, and not what it is, and switches that do.
 pub(crate) const PRINTING: [&str; 4] = ["config", "format", "output", "report"];
-pub(crate) const PRINTING_SWITCHES: [&str; 2] = ["quiet", "resume"];
+pub(crate) const PRINTING_SWITCHES: [&str; 1] = ["quiet"];
 /// Flags of the trace, a file beside the report; calls from another language have them, too.
 pub(crate) const TRACING: [&str; 2] = ["trace", "trace-memory"];
 
@@ -265,6 +266,8 @@ pub(crate) struct RunArgs {
     /// value to this part: `5%`, `calls:5%`. At most 1000, or what --replications says
     #[arg(long, help_heading = "Analysis", value_name = "[RESULT:]P%", value_parser = precision)]
     pub(crate) precision: Option<Precision>,
+    #[command(flatten)]
+    pub(crate) checkpoints: CheckpointArgs,
 }
 
 /// The most replications with `--precision`, unless `--replications` says otherwise.
@@ -273,7 +276,7 @@ const MOST_REPLICATIONS: usize = 1000;
 impl RunArgs {
     /// The files that a run with these flags reads and writes.
     pub(crate) fn files(&self) -> Files {
-        let files = self.common.files();
+        let files = self.checkpoints.files(self.common.files());
         files.writing("report", self.report.as_deref()).writing("trace", self.trace.as_deref())
     }
 
@@ -343,6 +346,38 @@ pub(crate) struct SweepArgs {
     #[arg(long, help_heading = "Output", requires = "output")]
     pub(crate) resume: bool,
     /// Form of the rows [default: csv; on a terminal text]
+    #[arg(long, help_heading = "Output", value_enum)]
+    pub(crate) format: Option<TableFormat>,
+}
+
+/// The flags of `branch`.
+#[derive(Debug, Args)]
+pub(crate) struct BranchArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Virtual time at which the futures begin
+    #[arg(
+        long,
+        help_heading = "Branches",
+        value_name = "T",
+        required_unless_present = "from",
+        value_parser = |text: &str| end_time(text, None)
+    )]
+    pub(crate) at: Option<f64>,
+    /// Checkpoint with which the futures begin, in place of a past: a warm-up is paid once
+    #[arg(
+        long,
+        help_heading = "Branches",
+        value_name = "FILE",
+        conflicts_with_all = ["at", "replications"]
+    )]
+    pub(crate) from: Option<PathBuf>,
+    /// A flag and the values it has in the futures, as KEY=V1,V2,… or KEY=FROM:TO or
+    /// KEY=FROM:TO:STEP; may be repeated
+    #[arg(long, help_heading = "Branches", value_name = "KEY=V1,V2", required = true)]
+    pub(crate) vary: Vec<Vary>,
+    /// Form of the results: text, with differences between futures, or a row for each future
+    /// [default: csv; on a terminal text]
     #[arg(long, help_heading = "Output", value_enum)]
     pub(crate) format: Option<TableFormat>,
 }

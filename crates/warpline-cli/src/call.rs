@@ -108,7 +108,7 @@ impl Application {
         vary: &[(String, Vec<String>)],
         caller: Caller<'_>,
     ) -> Result<Value, CallError> {
-        let mut words = command_line(self, ["sweep", model], settings, &refused(&[]))?;
+        let mut words = command_line(self, ["sweep", model], settings, &refused(&["resume"]))?;
         let flag = |(key, values): &(String, Vec<String>)| {
             format!("--vary={key}={}", values.join(",")).into()
         };

@@ -12,22 +12,24 @@ use warpline_models::catalog::Entry;
 use crate::{args::RunArgs, failure::Failure, reads};
 
 /// The flags that `-h` shows of a run: what is typed, what it does, and the commands that have it.
-const USUAL: [(&str, &str, &[&str]); 13] = [
+const USUAL: [(&str, &str, &[&str]); 15] = [
     ("engine NAME", "auto, sequential, conservative, timewarp or speculative [auto]", ALL),
     ("workers N", "threads of a parallel engine [the number of cores]", ALL),
     ("end T", "virtual time at which a run ends [the model's]", ALL),
     ("seed N", "seed of all random streams [1]", ALL),
     ("memory BYTES", "most memory for pending events, as 64MiB [no limit]", ALL),
     ("replications R", "independent runs, and confidence intervals of their results", ALL),
-    ("vary KEY=V1,V2", "a flag and the values that it takes in turn", &["sweep"]),
+    ("vary KEY=V1,V2", "a flag and the values that it takes in turn", &["sweep", "branch"]),
+    ("at T", "virtual time at which the futures begin", &["branch"]),
     ("precision P%", "replications until results are known that well", &["analyze"]),
     ("find-warmup", "how long the beginning lasts that is not typical", &["analyze"]),
     ("critical-path", "how fast the model could run on many workers", &["analyze"]),
     ("verify", "run on the sequential engine, too, and compare", &["run"]),
+    ("checkpoint FILE", "where the run can be continued from; --resume FILE does", &["run"]),
     ("config FILE.toml", "a file with flags as keys", ALL),
     ("output FILE", "where the report goes; --format text, json, csv or parquet", ALL),
 ];
-const ALL: &[&str] = &["run", "sweep", "analyze"];
+const ALL: &[&str] = &["run", "sweep", "branch", "analyze"];
 
 /// Flags that `analyze` has for what it finds; `run` and `sweep` take them, too, and do not show
 /// them.
@@ -109,6 +111,7 @@ fn short(program: &str, call: &str, entry: &dyn Entry) -> String {
 fn examples(call: &str, line: &str) -> String {
     match call {
         "sweep" => format!("  {line} --vary seed=1,2,3 --output rows.csv\n"),
+        "branch" => format!("  {line} --at 100 --vary KEY=V1,V2 --replications 20\n"),
         "analyze" => format!(
             "  {line} --critical-path\n  {line} --precision 5%\n  {line} --find-warmup \
              --replications 8\n"

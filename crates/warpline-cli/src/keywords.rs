@@ -21,22 +21,22 @@ impl Application {
     #[must_use]
     pub fn keywords(&self) -> Value {
         let command = self.command();
-        let of_models = |call: &str| -> Value {
+        let of_models = |call: &str, more: &[&str]| -> Value {
             let call = command.find_subcommand(call);
             let models = self.models.iter().filter_map(|model| {
                 let flags = call?.find_subcommand(model.name())?;
                 let own = model.parameters().into_iter().map(|parameter| parameter.name);
                 Some((
                     model.name().to_owned(),
-                    keywords(flags, &refused(&[]), &own.collect::<Vec<_>>()),
+                    keywords(flags, &refused(more), &own.collect::<Vec<_>>()),
                 ))
             });
             Value::Object(models.collect())
         };
         let made = RunArgs::augment_args(Command::new("made"));
         json!({
-            "run": of_models("run"),
-            "sweep": of_models("sweep"),
+            "run": of_models("run", &[]),
+            "sweep": of_models("sweep", &["resume"]),
             "made": keywords(&made, &refused(&["replications"]), &[]),
             "lab": of_laboratory(),
         })

@@ -34,6 +34,7 @@ mod bench;
 mod call;
 #[cfg(feature = "shipped")]
 mod call_lab;
+mod checkpoints;
 #[cfg(feature = "shipped")]
 mod circuit;
 mod configuration;
@@ -47,6 +48,7 @@ mod keywords;
 mod lab;
 mod memory;
 mod nodes;
+mod open;
 mod output;
 mod oversubscription;
 mod page;
@@ -81,6 +83,7 @@ pub use application::Application;
 #[cfg(feature = "arrow")]
 pub use arrow::record_batch;
 pub use call::{CallError, Command};
+pub use open::OpenSession;
 pub use progress::{Caller, Status};
 pub use warpline_models::catalog::{Domain, Entry, ModelParams, Parameters, entry};
 
@@ -120,8 +123,12 @@ impl Application {
                 run::execute(self, &words, &params, &args)
             }
             Request::Sweep(_, args, _) => sweep::execute(self, &words, &args),
+            Request::Branch(params, args, _) => {
+                sweep::branch::execute(self, &words, &params, &args)
+            }
             Request::Info(args) => info::execute(self, &args),
             Request::Nodes(args) => nodes::execute(&args),
+            Request::Checkpoint(command) => checkpoints::execute(&command),
             #[cfg(feature = "shipped")]
             Request::Shipped(request) => request.execute(),
         }

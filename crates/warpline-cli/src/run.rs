@@ -21,6 +21,7 @@ use crate::{
     Application,
     application::Request,
     args::{CommonArgs, RunArgs, RunFormat},
+    checkpoints::{self, Due},
     failure::Failure,
     interrupt, memory,
     output::{self, Output},
@@ -126,6 +127,28 @@ fn open_trace(args: &RunArgs, launch: &Launch) -> Result<Option<Trace>, Failure>
     Trace::open(path, args.trace_memory).map(Some)
 }
 
+/// Refuses what a run in steps cannot do.
+pub(crate) fn refuse_for_session(
+    params: &ModelParams,
+    args: &RunArgs,
+    launch: &Launch,
+    flag: &str,
+) -> Result<(), Failure> {
+    launch.refuse_for(flag)?;
+    refuse_trace(args, flag)?;
+    if params.files().has_outputs() {
+        return Err(Failure::Configuration(format!(
+            "{flag} does not go on with files that the model writes: leave the files out"
+        )));
+    }
+    if args.common.find_warmup.is_some() || args.common.profile.critical_path.is_some() {
+        return Err(Failure::Configuration(format!(
+            "{flag} takes a run of an engine, and not an analysis: leave the analysis out"
+        )));
+    }
+    Ok(())
+}
+
 /// Refuses a trace of several runs.
 fn refuse_trace(args: &RunArgs, several: &str) -> Result<(), Failure> {
     if args.trace.is_none() {
@@ -172,6 +195,12 @@ fn told_of_engine(
     if args.most_replications() > 1 {
         let flag = if args.precision.is_some() { "--precision" } else { "--replications" };
         launch.refuse_for(flag)?;
+        if args.checkpoints.is_asked_for() {
+            let of = args.checkpoints.flag();
+            return Err(Failure::Configuration(format!(
+                "{of} is of one run, and not of several: leave {flag} out"
+            )));
+        }
         // Nothing is recorded: one recording cannot hold several runs.
         refuse_files(params, flag)?;
         refuse_trace(args, flag)?;
@@ -182,6 +211,10 @@ fn told_of_engine(
         let report = replications(args, params, model, end, caller)?;
         let told = Told::Replications(ReplicationsReport { notes, ..report });
         return Ok(Some((told, Vec::new())));
+    }
+    let checkpoints = &args.checkpoints;
+    if checkpoints.is_asked_for() {
+        refuse_for_session(params, args, launch, checkpoints.flag())?;
     }
     if common.find_warmup.is_some() {
         // Every interval has a result.
@@ -204,17 +237,32 @@ fn told_of_engine(
     if let Some(trace) = &trace {
         simulation = simulation.timeline(trace.timeline());
     }
+    let due = Due::default();
     let mut simulation = simulation.observe(|progress| {
         (caller.show)(Status::Run(*progress));
         if watched {
             lock(&series).observe(progress, &monitor);
         }
-        ControlFlow::Continue(())
+        if due.is_now() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     let name = format!("{} on {}", params.name(), common.kind());
-    let ended = run_traced(launch, &mut simulation, trace, &name)?;
-    let Some((report, trace)) = ended else { return Ok(None) };
-    let mut failures = Vec::new();
+    let (mut notes, mut failures) = (notes, Vec::new());
+    let (report, trace, simulation) = if checkpoints.is_asked_for() {
+        let (report, steps) = checkpoints::run(simulation, checkpoints, (&due, end), caller)?;
+        notes.extend(steps.notes);
+        failures.extend(steps.failures);
+        let again = if args.verify {
+            let Prepared { model, .. } = prepare(params, &RunSetup { records: false, ..setup })?;
+            Some(common.simulation(model, end, caller.stop))
+        } else {
+            None
+        };
+        (report, None, again)
+    } else {
+        let ended = run_traced(launch, &mut simulation, trace, &name)?;
+        let Some((report, trace)) = ended else { return Ok(None) };
+        (report, trace, Some(simulation))
+    };
     let trace = trace.and_then(|trace| trace.map_err(|failure| failures.push(failure)).ok());
     let pictures = if watched { report.output.pictures() } else { Vec::new() };
     let (series, activities) = {
@@ -225,10 +273,9 @@ fn told_of_engine(
     let recorded = recording.map(|recording| recording.finish(report.end_time.get()));
     let mut recorded = recorded.unwrap_or_default();
     failures.extend(recorded.failures.drain(..).map(Failure::Run));
-    let again = match args.verify && !report.interrupted {
-        true => run_again(simulation, common).map_err(|failure| failures.push(failure)).ok(),
-        false => None,
-    };
+    let again = simulation.filter(|_| args.verify && !report.interrupted);
+    let again = again
+        .and_then(|again| run_again(again, common).map_err(|failure| failures.push(failure)).ok());
     let mut report = RunReport {
         notes,
         recorded,

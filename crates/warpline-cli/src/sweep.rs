@@ -1,5 +1,6 @@
 //! `warpline sweep`: every combination of lists of parameter values, one row per run.
 
+pub(crate) mod branch;
 mod rows;
 mod text;
 
@@ -20,7 +21,7 @@ use warpline_models::catalog::{ModelParams, Prepared};
 use crate::{
     Application,
     application::Request,
-    args::{CommonArgs, SweepArgs, TableFormat},
+    args::{BranchArgs, CommonArgs, SweepArgs, TableFormat},
     configuration::{flag_names, unknown},
     failure::Failure,
     interrupt,
@@ -40,8 +41,8 @@ use rows::{RUN, Rows};
 use text::TextTable;
 
 /// Flags of the sweep as a whole, which cannot differ from run to run.
-const NOT_VARIED: [&str; 8] =
-    ["vary", "format", "output", "config", "quiet", "jobs", "replications", "resume"];
+const NOT_VARIED: [&str; 10] =
+    ["vary", "format", "output", "config", "quiet", "jobs", "replications", "resume", "at", "from"];
 
 /// Failures of runs that are told one by one.
 const TOLD: usize = 10;
@@ -290,14 +291,15 @@ fn point(
     let flags = values.iter().map(|(key, value)| OsString::from(format!("--{key}={value}")));
     let matches = parser.try_get_matches_from_mut(words.iter().cloned().chain(flags))?;
     match application.request(&matches)? {
-        Request::Sweep(params, SweepArgs { common, .. }, unread) => {
+        Request::Sweep(params, SweepArgs { common, .. }, unread)
+        | Request::Branch(params, BranchArgs { common, .. }, unread) => {
             // A parameter that is out of its range is found before anything runs.
             params.model()?;
             warm_up::check(&params, &common, common.end.unwrap_or(params.end()))?;
             let settings = settings(&matches, known);
             Ok(Point { values, settings, params, common, unread })
         }
-        _ => unreachable!("the command line of a sweep is a sweep"),
+        _ => unreachable!("the command line of a sweep is a sweep, and that of branches too"),
     }
 }
 

@@ -321,6 +321,15 @@ impl<S: Words, M: Words> Model for Foreign<S, M> {
         let message = Wire::sized(self.inner.description.message_words, write_words, read_words);
         Some(Wires { message, summary: Wire::serde() })
     }
+
+    fn state_wire(&self) -> Option<Wire<Self::Lp>> {
+        let write =
+            |lp: &Self::Lp, count, bytes: &mut Vec<u8>| write_words(&lp.state, count, bytes);
+        let read = |bytes: &mut &[u8], count| {
+            read_words(bytes, count).map(|state| ForeignLp { state, message: PhantomData })
+        };
+        Some(Wire::sized(self.inner.description.state_words, write, read))
+    }
 }
 
 /// Appends the words that are used.

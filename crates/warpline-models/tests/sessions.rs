@@ -115,7 +115,8 @@ fn every_model_goes_on_from_a_file() {
 /// engine; other models than those that may follow are refused.
 #[test]
 fn branches_have_other_parameters() {
-    let simulation = |params: PcsParams| Simulation::new(model(&params.into())).seed(SEED).end(60.0);
+    let simulation =
+        |params: PcsParams| Simulation::new(model(&params.into())).seed(SEED).end(60.0);
     let mut past = simulation(pcs(8)).session().expect("sound");
     past.run_until(20.0).expect("no mistake");
     let branch = |channels| past.branch_as(model(&pcs(channels).into()));
@@ -144,5 +145,8 @@ fn branches_have_other_parameters() {
     let error = told(past.branch_as(model(&other.into())));
     assert!(error.contains("--channels, --stay"), "{error}");
     let error = told(past.branch_as(model(&PholdParams::default().into())));
-    assert!(error.contains("`branch` is phold, but must be the same type of model: pcs"), "{error}");
+    assert!(
+        error.contains("`branch` is phold, but must be the same type of model: pcs"),
+        "{error}"
+    );
 }

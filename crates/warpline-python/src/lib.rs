@@ -7,6 +7,7 @@
 
 mod calls;
 mod models;
+mod sessions;
 mod table;
 
 use warpline::nodes::NodeAllocator;
@@ -22,6 +23,11 @@ mod _native {
     use super::calls::{describe, figures, keywords, lab, main, page, run, sweep};
     #[pymodule_export]
     use super::models::{exponential, layout, run_model};
+    #[pymodule_export]
+    use super::sessions::{
+        session_branch, session_close, session_open, session_report, session_run, session_save,
+        session_state, session_times,
+    };
     /// The version, on which compiled handlers depend.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -70,6 +70,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) is_ended: bool,
     /// Says whether an engine is to hand over, in a run that changes engines.
     pub(crate) leg_end: Option<LegEnd<'a>>,
+    /// In a session, the end of the whole run, and the wall time that the steps before have taken.
+    pub(crate) session: Option<(VirtualTime, Duration)>,
 }
 
 impl Watch<'_> {
@@ -86,7 +88,11 @@ impl Watch<'_> {
 
     /// Shows the progress; breaks if the run is to end.
     pub(crate) fn observe(&mut self, progress: &Progress) -> ControlFlow<()> {
-        let observe = |observer: &mut Observer<'_>| observer(progress);
+        let mut progress = *progress;
+        if let Some((end, before)) = self.session {
+            (progress.end, progress.wall) = (end, progress.wall + before);
+        }
+        let observe = |observer: &mut Observer<'_>| observer(&progress);
         let flow = self.observer.as_mut().map_or(ControlFlow::Continue(()), observe);
         self.is_ended |= flow.is_break();
         flow

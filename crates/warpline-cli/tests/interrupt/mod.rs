@@ -11,6 +11,7 @@ use std::{
 /// The most that the command may take to end.
 const LIMIT: Duration = Duration::from_secs(100);
 
+#[allow(dead_code, reason = "not every test interrupts endless runs")]
 /// What the command leaves behind when it is interrupted in its run, which must be endless.
 pub(crate) fn interrupted(endless: &mut Command) -> Output {
     let mut child = started(endless);

@@ -18,6 +18,7 @@ from ._errors import (
 )
 from ._lab import Findings, figures, lab
 from ._report import Report
+from ._session import Session, open
 from ._settings import EngineName, ModelName, RunSettings
 from ._table import Table
 
@@ -49,6 +50,7 @@ __all__ = [
     "OutOfMemory",
     "Report",
     "RunSettings",
+    "Session",
     "Table",
     "WarplineError",
     "f32",
@@ -61,6 +63,7 @@ __all__ = [
     "info",
     "lab",
     "message",
+    "open",
     "params",
     "replicate",
     "run",

@@ -2,13 +2,13 @@
 //!
 //! The border is that of [`AnyModel`]: it is crossed once per step.
 
-use std::{any::Any, fmt, path::Path, sync::Arc};
+use std::{any::Any, fmt, ops::ControlFlow, path::Path, sync::Arc};
 
 use warpline_core::{Model, VirtualTime};
 
 use super::{Session, Snapshot, Step};
 use crate::{
-    AnyModel, ConfigError, Engine, Only, Report, Results, RunError, Simulation,
+    AnyModel, ConfigError, Engine, Only, Progress, Report, Results, RunError, Simulation,
     any_model::AnyOutput, engines::Engines, event::Message, settings::Settings, watch::Watch,
 };
 
@@ -35,6 +35,19 @@ impl AnySession<'_> {
     /// The same.
     pub fn run_until(&mut self, time: f64) -> Result<Step, RunError> {
         self.0.run_until(time)
+    }
+
+    /// As [`Session::run_until_observed`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn run_until_observed(
+        &mut self,
+        time: f64,
+        mut observer: impl FnMut(&Progress) -> ControlFlow<()> + Send,
+    ) -> Result<Step, RunError> {
+        self.0.run_until_observed(time, &mut observer)
     }
 
     /// As [`Session::run_events`].
@@ -184,6 +197,11 @@ impl<'a> Simulation<'a, AnyModel> {
 /// A session behind a table of functions.
 trait Erased<'a> {
     fn run_until(&mut self, time: f64) -> Result<Step, RunError>;
+    fn run_until_observed(
+        &mut self,
+        time: f64,
+        observer: &mut (dyn FnMut(&Progress) -> ControlFlow<()> + Send),
+    ) -> Result<Step, RunError>;
     fn run_events(&mut self, events: u64) -> Result<Step, RunError>;
     fn run_to_end(&mut self) -> Result<Step, RunError>;
     fn now(&self) -> Result<VirtualTime, RunError>;
@@ -205,6 +223,14 @@ where
 {
     fn run_until(&mut self, time: f64) -> Result<Step, RunError> {
         self.run_until(time)
+    }
+
+    fn run_until_observed(
+        &mut self,
+        time: f64,
+        observer: &mut (dyn FnMut(&Progress) -> ControlFlow<()> + Send),
+    ) -> Result<Step, RunError> {
+        self.run_until_observed(time, observer)
     }
 
     fn run_events(&mut self, events: u64) -> Result<Step, RunError> {

@@ -169,7 +169,7 @@ impl Checkpoint {
     ///
     /// If it cannot be read, or is none.
     pub fn read(path: &Path) -> Result<Self, CheckpointError> {
-        let read = || Ok(Self::head(&mut BlockReader::open(fs::File::open(path)?)?)?);
+        let read = || Self::head(&mut BlockReader::open(fs::File::open(path)?)?);
         read().map_err(|refusal| refused(path, refusal))
     }
 
@@ -223,7 +223,8 @@ fn text_of(parameters: &dyn fmt::Debug) -> String {
     if text.len() > TEXT_MAX {
         let checksum = crc32fast::hash(text.as_bytes());
         let whole = text.len();
-        text.truncate(text.floor_char_boundary(TEXT_MAX));
+        let end = (0..=TEXT_MAX).rev().find(|&end| text.is_char_boundary(end));
+        text.truncate(end.unwrap_or_default());
         text += &format!("\n({whole} bytes in all, with the checksum {checksum:08x})");
     }
     text

@@ -17,7 +17,7 @@ mod blocks;
 mod checkpoint;
 mod snapshot;
 
-use std::{fmt, marker::PhantomData, path::Path, sync::Arc, time::Duration};
+use std::{fmt, marker::PhantomData, ops::ControlFlow, path::Path, sync::Arc, time::Duration};
 
 use warpline_core::{EventKey, LogicalProcess, LpId, Model, VirtualTime};
 
@@ -26,7 +26,7 @@ pub use checkpoint::{Checkpoint, CheckpointError};
 pub use snapshot::Snapshot;
 
 use crate::{
-    ConfigError, Details, Engine, Report, RunError, Simulation, Totals,
+    ConfigError, Details, Engine, Progress, Report, RunError, Simulation, Totals,
     any_model::Only,
     cut::{Rest, Whole},
     engines::{All, Engines, Job},
@@ -101,10 +101,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     ) -> Result<Self, RunError> {
         let mut session = Self::without_state(model, settings, watch)?;
         // An interruption here would leave out LPs.
-        let watch = std::mem::take(&mut session.watch);
-        let begun = session.carry_out(0.0, None);
-        session.watch = watch;
-        let report = begun?;
+        let report = session.carry_out(&mut Watch::default(), 0.0, None)?;
         session.state = Some(State {
             now: VirtualTime::ZERO,
             is_past_now: false,
@@ -146,9 +143,34 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     ///   begin with a session's state; nothing has changed then.
     /// - Those of [`Simulation::run`]; the session has no state then.
     pub fn run_until(&mut self, time: f64) -> Result<Step, RunError> {
+        let mut watch = std::mem::take(&mut self.watch);
+        let step = self.run_watched(time, &mut watch);
+        self.watch = watch;
+        step
+    }
+
+    /// The same, with an observer for this step in place of the simulation's: when it breaks, the
+    /// step ends there.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run_until`](Self::run_until).
+    pub fn run_until_observed(
+        &mut self,
+        time: f64,
+        observer: impl FnMut(&Progress) -> ControlFlow<()> + Send,
+    ) -> Result<Step, RunError> {
+        let Watch { stop, monitor, limit, .. } = &self.watch;
+        let (stop, monitor, limit) = (*stop, monitor.clone(), limit.clone());
+        let observer = Some(Box::new(observer) as _);
+        let mut watch = Watch { observer, stop, monitor, limit, ..Watch::default() };
+        self.run_watched(time, &mut watch)
+    }
+
+    fn run_watched(&mut self, time: f64, watch: &mut Watch<'_>) -> Result<Step, RunError> {
         let now = self.state()?.now;
         ConfigError::check(time >= now.get(), "until", time, &format!("{now} or later"))?;
-        self.step(time, |session, whole| session.carry_out(time, Some(whole)))
+        self.step(watch, time, |session, watch, whole| session.carry_out(watch, time, Some(whole)))
     }
 
     /// Handles the first `events` pending events that are due before the end that the simulation
@@ -158,12 +180,14 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     ///
     /// Those of [`run_until`](Self::run_until).
     pub fn run_events(&mut self, events: u64) -> Result<Step, RunError> {
-        self.step(f64::INFINITY, |session, whole| {
-            let Self { model, settings, watch, .. } = session;
-            let settings = Settings { leaves_cut: true, ..settings.clone() };
+        let mut watch = std::mem::take(&mut self.watch);
+        let step = self.step(&mut watch, f64::INFINITY, |session, watch, whole| {
+            let settings = Settings { leaves_cut: true, ..session.settings.clone() };
             let job = Job { settings: &settings, watch, ranks: &Ranks::alone() };
-            E::run_some(&**model, job, (whole, events))
-        })
+            E::run_some(session.model(), job, (whole, events))
+        });
+        self.watch = watch;
+        step
     }
 
     /// Runs all events up to the end that the simulation was given, or all there are.
@@ -362,8 +386,10 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
             let (now, before) = (model.lp_count(), self.model.lp_count());
             let allowed = format!("{before}, as before the branch");
             ConfigError::check(now == before, "lp_count", now, &allowed)?;
-            let refused =
-                |why| ConfigError::new("branch", model.name(), format!("left out: {why}"));
+            let refused = |why| {
+                let allowed = format!("a model that may go on with these LPs: {why}");
+                ConfigError::new("branch", model.name(), allowed)
+            };
             for (number, lp) in state.whole.0.lps.iter_mut().enumerate() {
                 let id = LpId::from_index(number);
                 let adapted = self.guard(|| model.adapt(&self.model, id, &mut lp.state))?;
@@ -394,18 +420,20 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
 
     /// Lets an engine go on from here. Where it stops by itself, all events before `until` are
     /// committed, if that is finite.
-    fn step(
+    fn step<'w>(
         &mut self,
+        watch: &mut Watch<'w>,
         until: f64,
-        carry_out: impl FnOnce(&mut Self, Whole<M>) -> Result<Report<Rest<M>>, RunError>,
+        carry_out: impl FnOnce(&Self, &mut Watch<'w>, Whole<M>) -> Result<Report<Rest<M>>, RunError>,
     ) -> Result<Step, RunError> {
         let kind = self.settings.engine.kind();
         let allowed = "one of the engines that the model was compiled with (`warpline::Only`)";
         ConfigError::check(E::has(kind), "engine", kind, allowed)?;
-        self.watch.is_ended = false;
         let mut state = self.state.take().ok_or_else(without_state)?;
+        let end = VirtualTime::new(self.settings.end).unwrap_or(VirtualTime::MAX);
+        (watch.is_ended, watch.session) = (false, Some((end, state.wall)));
         let log_end = state.whole.0.log_end;
-        let report = carry_out(self, state.whole)?;
+        let report = carry_out(self, watch, state.whole)?;
         let Report { interrupted, end_time, totals, details, wall, output, .. } = report;
         match VirtualTime::new(until) {
             Ok(until) if !interrupted => {
@@ -425,19 +453,19 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         state.wall += wall;
         state.details.clone_from(&details);
         self.state = Some(state);
-        Ok(Step { interrupted: interrupted && self.watch.stopped(), totals, details, wall })
+        Ok(Step { interrupted: interrupted && watch.stopped(), totals, details, wall })
     }
 
     /// Runs the engine up to that time, from a cut on or from the start.
     fn carry_out(
-        &mut self,
+        &self,
+        watch: &mut Watch<'_>,
         until: f64,
         from: Option<Whole<M>>,
     ) -> Result<Report<Rest<M>>, RunError> {
-        let Self { model, settings, watch, .. } = self;
-        let settings = Settings { leaves_cut: true, end: until, ..settings.clone() };
+        let settings = Settings { leaves_cut: true, end: until, ..self.settings.clone() };
         let job = Job { settings: &settings, watch, ranks: &Ranks::alone() };
-        let report = E::run(&**model, job, from)?;
+        let report = E::run(self.model(), job, from)?;
         Ok(report.unwrap_or_else(|| unreachable!("a single rank is rank 0, which gets the report")))
     }
 

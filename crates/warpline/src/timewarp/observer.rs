@@ -68,12 +68,12 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
     /// Looks at the clock.
     fn look(&mut self, gvt: Bound) -> Option<usize> {
         self.timer.look();
-        let progress = || self.shared.progress(gvt, self.started);
+        let progress = |before| self.shared.progress(gvt, self.started, before);
         if self.timer.takes_observation() {
-            self.stops |= self.watch.observe(&progress()).is_break();
+            self.stops |= self.watch.observe(&progress(self.shared.committed_before)).is_break();
         }
         if let Some(manning) = &mut self.manning {
-            self.threads = manning.look(&progress()).unwrap_or(self.threads);
+            self.threads = manning.look(&progress(0)).unwrap_or(self.threads);
         }
         let most = if self.shared.is_alone() { self.watch.workers_allowed() } else { usize::MAX };
         let at_work = self.threads.min(most);

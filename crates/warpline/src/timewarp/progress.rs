@@ -16,16 +16,16 @@ use crate::{
 };
 
 impl<M: Model> Shared<M> {
-    /// How far the run has come.
-    pub(super) fn progress(&self, gvt: Bound, started: Instant) -> Progress {
+    /// How far the run has come, with that many events before it.
+    pub(super) fn progress(&self, gvt: Bound, started: Instant, before: u64) -> Progress {
         // Ordering: Relaxed; counts for people.
         let committed = self.shown.iter().map(|shown| shown.committed.load(Ordering::Relaxed));
         let processed = self.shown.iter().map(|shown| shown.processed.load(Ordering::Relaxed));
         Progress {
             virtual_time: VirtualTime::new(gvt.time()).unwrap_or_default(),
             end: VirtualTime::new(self.end).unwrap_or(VirtualTime::MAX),
-            committed_events: committed.sum(),
-            processed_events: processed.sum(),
+            committed_events: before + committed.sum::<u64>(),
+            processed_events: before + processed.sum::<u64>(),
             wall: started.elapsed(),
         }
     }

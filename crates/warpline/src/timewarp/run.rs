@@ -423,7 +423,8 @@ impl<M: Model> Reporting<'_, M> {
         let end_time = asked_for.unwrap_or(last_time);
         // The last look; it comes too late to interrupt anything.
         let shown = Bound(gvt.0.map(|word| word.min(end_time.to_ordered_bits())));
-        let _ = watch.observe(&self.shared.progress(shown, self.started));
+        let before = self.shared.committed_before;
+        let _ = watch.observe(&self.shared.progress(shown, self.started, before));
         Conclusion {
             interrupted,
             last_time,

@@ -1,0 +1,181 @@
+//! Sessions for callers from another language: a model, opened with keys and values, that runs step
+//! by step, is looked at, branched, saved and resumed.
+//!
+//! The keys are those of [`call`](crate::call); a branch takes those that differ.
+
+use std::{fmt, ops::ControlFlow, path::Path, sync::atomic::AtomicBool};
+
+use serde_json::Value;
+use warpline::{AnyModel, Results, RunError, session::AnySession};
+use warpline_models::catalog::{ModelParams, Prepared};
+
+use crate::{
+    Application,
+    application::Request,
+    args::RunArgs,
+    call::{CallError, refused},
+    configuration::command_line,
+    failure::Failure,
+    progress::{Caller, Status},
+    ranks::Launch,
+    reads,
+    report::RunReport,
+    run::{Told, prepare, refuse_for_session},
+};
+
+/// Nothing sets it: a step is ended by its observer.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// A model that was opened.
+pub struct OpenSession {
+    session: AnySession<'static>,
+    model: String,
+    settings: toml::Table,
+    opened: Opened,
+    is_interrupted: bool,
+}
+
+/// What the settings say.
+struct Opened {
+    params: ModelParams,
+    args: RunArgs,
+    end: f64,
+    notes: Vec<String>,
+}
+
+impl Application {
+    /// Opens a model with these settings, or goes on with a checkpoint of it.
+    ///
+    /// # Errors
+    ///
+    /// What the command would have ended with.
+    pub fn open(
+        &self,
+        model: &str,
+        settings: toml::Table,
+        checkpoint: Option<&Path>,
+    ) -> Result<OpenSession, CallError> {
+        let (opened, prepared) = self.opened(model, settings.clone())?;
+        let simulation = opened.args.common.simulation(prepared, opened.end, &NEVER);
+        let session = match checkpoint {
+            Some(path) => simulation.resume(path),
+            None => simulation.session(),
+        };
+        let session = session.map_err(Failure::from)?;
+        let model = model.to_owned();
+        Ok(OpenSession { session, model, settings, opened, is_interrupted: false })
+    }
+
+    fn opened(&self, model: &str, settings: toml::Table) -> Result<(Opened, AnyModel), CallError> {
+        let words = command_line(self, ["run", model], settings, &refused(&[]))?;
+        let matches = self.command().try_get_matches_from(&words).map_err(Failure::from)?;
+        let request = self.request(&matches).map_err(Failure::from)?;
+        let Request::Run(params, args, unread) = request else {
+            unreachable!("the command line of a run is a run")
+        };
+        reads::refuse(unread)?;
+        let common = &args.common;
+        refuse_for_session(&params, &args, &Launch::Here(common.ranks.ranks), "a session")?;
+        if args.most_replications() > 1 || args.verify || args.checkpoints.is_asked_for() {
+            let what = "a session is one run that is looked at: leave replications, precision, \
+                        verify, checkpoint and resume out";
+            return Err(Failure::Configuration(what.to_owned()).into());
+        }
+        let Prepared { model, end, notes, .. } = prepare(&params, &common.setup(common.seed))?;
+        let end = common.end.unwrap_or(end);
+        Ok((Opened { params, args, end, notes }, model))
+    }
+}
+
+impl OpenSession {
+    /// Goes on to this virtual time, or to the end of the run. The caller may end the step.
+    ///
+    /// # Errors
+    ///
+    /// What the command would have ended with.
+    pub fn run_until(&mut self, time: Option<f64>, caller: Caller<'_>) -> Result<(), CallError> {
+        let time = time.unwrap_or(self.opened.end);
+        let step = self.session.run_until_observed(time, |progress| {
+            (caller.show)(Status::Run(*progress));
+            if caller.has_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        self.is_interrupted = step.map_err(Failure::from)?.interrupted;
+        Ok(())
+    }
+
+    /// The virtual time up to which all events are committed, and that of the next event.
+    ///
+    /// # Errors
+    ///
+    /// If a step has failed.
+    pub fn times(&self) -> Result<(f64, Option<f64>), CallError> {
+        let now = self.session.now().map_err(Failure::from)?;
+        let next = self.session.next_event_time().map_err(Failure::from)?;
+        Ok((now.get(), next.map(|time| time.get())))
+    }
+
+    /// The report of the run up to now, as [`call`](Application::call) returns it.
+    ///
+    /// # Errors
+    ///
+    /// If a step has failed, or the model cannot be asked for its results.
+    pub fn report(&self) -> Result<Value, CallError> {
+        let Opened { params, args, notes, .. } = &self.opened;
+        let mut report = self.session.report().map_err(Failure::from)?;
+        report.interrupted = self.is_interrupted;
+        let pictures = report.output.pictures();
+        let report = RunReport { pictures, notes: notes.clone(), ..RunReport::new(report, params) };
+        // No command line repeats it.
+        Ok(Told::Run(Box::new(report)).json_for_page(&[], &args.common))
+    }
+
+    /// The text of an LP's state.
+    ///
+    /// # Errors
+    ///
+    /// If a step has failed, or there is no such LP.
+    pub fn state_text(&self, lp: usize) -> Result<String, CallError> {
+        Ok(self.session.state_text(lp).map_err(Failure::from)?)
+    }
+
+    /// Writes a checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn save(&self, checkpoint: &Path) -> Result<(), CallError> {
+        Ok(self.session.save(checkpoint).map_err(Failure::from)?)
+    }
+
+    /// Another session that goes on from here, with these settings changed.
+    ///
+    /// # Errors
+    ///
+    /// What the command would have ended with; or the model may not go on with other parameters.
+    pub fn branch(
+        &self,
+        application: &Application,
+        changes: toml::Table,
+    ) -> Result<Self, CallError> {
+        let mut settings = self.settings.clone();
+        settings.extend(changes);
+        let (opened, prepared) = application.opened(&self.model, settings.clone())?;
+        let branch = || {
+            let mut session = self.session.branch_as(prepared)?;
+            session.set_engine(opened.args.common.engine(1))?;
+            Ok::<_, RunError>(session)
+        };
+        let (session, model) = (branch().map_err(Failure::from)?, self.model.clone());
+        Ok(Self { session, model, settings, opened, is_interrupted: false })
+    }
+}
+
+impl fmt::Debug for OpenSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { session, model, .. } = self;
+        f.debug_struct("OpenSession")
+            .field("model", model)
+            .field("session", session)
+            .finish_non_exhaustive()
+    }
+}
