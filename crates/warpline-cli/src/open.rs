@@ -44,25 +44,22 @@ struct Opened {
 }
 
 impl Application {
-    /// Opens a model with these settings, or goes on with a checkpoint of it.
+    /// Opens a model with these settings, or goes on with a checkpoint of it (`resume`).
     ///
     /// # Errors
     ///
     /// What the command would have ended with.
-    pub fn open(
-        &self,
-        model: &str,
-        settings: toml::Table,
-        checkpoint: Option<&Path>,
-    ) -> Result<OpenSession, CallError> {
+    pub fn open(&self, model: &str, settings: toml::Table) -> Result<OpenSession, CallError> {
         let (opened, prepared) = self.opened(model, settings.clone())?;
         let simulation = opened.args.common.simulation(prepared, opened.end, &NEVER);
-        let session = match checkpoint {
+        let session = match &opened.args.checkpoints.resume {
             Some(path) => simulation.resume(path),
             None => simulation.session(),
         };
         let session = session.map_err(Failure::from)?;
-        let model = model.to_owned();
+        let (model, mut settings) = (model.to_owned(), settings);
+        // Its branches go on from where it is.
+        settings.remove("resume");
         Ok(OpenSession { session, model, settings, opened, is_interrupted: false })
     }
 
@@ -76,9 +73,9 @@ impl Application {
         reads::refuse(unread)?;
         let common = &args.common;
         refuse_for_session(&params, &args, &Launch::Here(common.ranks.ranks), "a session")?;
-        if args.most_replications() > 1 || args.verify || args.checkpoints.is_asked_for() {
+        if args.most_replications() > 1 || args.verify || args.checkpoints.checkpoint.is_some() {
             let what = "a session is one run that is looked at: leave replications, precision, \
-                        verify, checkpoint and resume out";
+                        verify and checkpoint out";
             return Err(Failure::Configuration(what.to_owned()).into());
         }
         let Prepared { model, end, notes, .. } = prepare(&params, &common.setup(common.seed))?;

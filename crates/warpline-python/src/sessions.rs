@@ -48,17 +48,15 @@ fn table(settings: Vec<(String, Setting)>) -> toml::Table {
     settings.into_iter().map(|(key, value)| (key, value.into())).collect()
 }
 
-/// Opens a model, or goes on with a checkpoint; returns the number of the session.
+/// Opens a model, or goes on with a checkpoint of it; returns the number of the session.
 #[pyfunction]
 pub(crate) fn session_open(
     py: Python<'_>,
     model: &str,
     settings: Vec<(String, Setting)>,
-    checkpoint: Option<PathBuf>,
 ) -> PyResult<u64> {
     let settings = table(settings);
-    let open = || Application::warpline().open(model, settings, checkpoint.as_deref());
-    let session = py.detach(open);
+    let session = py.detach(|| Application::warpline().open(model, settings));
     Ok(keep(settled(py, session)?))
 }
 

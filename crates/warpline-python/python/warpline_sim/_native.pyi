@@ -1,4 +1,5 @@
 from _typeshed import Incomplete, SupportsGetItem
+from os import PathLike
 from pathlib import Path
 from typing import Any, Final, SupportsFloat, SupportsIndex
 
@@ -15,6 +16,14 @@ __all__ = [
     "page",
     "run",
     "run_model",
+    "session_branch",
+    "session_close",
+    "session_open",
+    "session_report",
+    "session_run",
+    "session_save",
+    "session_state",
+    "session_times",
     "sweep",
 ]
 
@@ -58,6 +67,34 @@ def run(model: str, settings: _Settings, progress: Any | None) -> str:
 
 def run_model(model: Incomplete, settings: _Settings, progress: Any | None) -> tuple[str, bytes]:
     """Runs a model, and returns its report as JSON, and the states at its end."""
+
+def session_branch(session: SupportsIndex, changes: _Settings) -> int:
+    """Another session that goes on from here, with these settings changed; returns its number."""
+
+def session_close(session: SupportsIndex) -> None:
+    """Closes a session; one that is closed stays so."""
+
+def session_open(model: str, settings: _Settings) -> int:
+    """Opens a model, or goes on with a checkpoint of it; returns the number of the session."""
+
+def session_report(session: SupportsIndex) -> str:
+    """The report of the run up to now, as JSON."""
+
+def session_run(
+    session: SupportsIndex,
+    until: SupportsFloat | SupportsIndex | None,
+    progress: Any | None,
+) -> None:
+    """Goes on to a virtual time, or to the end of the run."""
+
+def session_save(session: SupportsIndex, checkpoint: str | PathLike[str]) -> None:
+    """Writes a checkpoint."""
+
+def session_state(session: SupportsIndex, lp: SupportsIndex) -> str:
+    """The text of an LP's state."""
+
+def session_times(session: SupportsIndex) -> tuple[float, float | None]:
+    """The virtual time of a session, and that of its next event."""
 
 def sweep(model: str, vary: _Vary, settings: _Settings, progress: Any | None) -> str:
     """Runs a model for every combination of the values of `vary`, and returns the rows as JSON."""

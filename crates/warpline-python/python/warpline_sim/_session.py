@@ -96,15 +96,10 @@ class Session:
         return f"<Session of {self._model} at {self.now:g}>"
 
 
-def open(
-    model: ModelName,
-    *,
-    resume: str | os.PathLike[str] | None = None,
-    **settings: Unpack[RunSettings],
-) -> Session:
-    """Opens a model for a run that goes on step by step, or goes on with a checkpoint of it.
+def open(model: ModelName, **settings: Unpack[RunSettings]) -> Session:
+    """Opens a model for a run that goes on step by step, or, with ``resume``, goes on with a
+    checkpoint of it.
 
     The settings are those of :func:`run`.
     """
-    checkpoint = None if resume is None else os.fspath(resume)
-    return Session(_native.session_open(model, settings_of(settings), checkpoint), model)
+    return Session(_native.session_open(model, settings_of(settings)), model)

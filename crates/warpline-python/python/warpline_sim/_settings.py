@@ -132,9 +132,17 @@ class CommonSettings(TypedDict, total=False):
 class OwnSettings(CommonSettings, total=False):
     """Of a model of one's own."""
 
+    checkpoint: str | PathLike[str] | None
+    """File for the state of the run at its end, also where a signal ends it: --resume goes on from
+    there. The one before it stays as FILE.previous"""
+    checkpoint_every: str | None
+    """Write it every so often, too: 10min of wall time (s, min, h), or 100t of virtual time"""
     precision: str | None
     """Replications until the 95 % confidence interval of a result, or of all results, tells its
     value to this part: `5%`, `calls:5%`. At most 1000, or what --replications says"""
+    resume: str | PathLike[str] | None
+    """Go on from a checkpoint of this model, with these parameters and this seed; engine, workers
+    and end may be others"""
     trace: str | PathLike[str] | None
     """File for a trace of what each worker does, for ui.perfetto.dev"""
     trace_memory: int | str | None
