@@ -479,8 +479,7 @@ impl Model for CircuitModel {
             let outputs = 0..self.network.subcircuit(index).1.outputs.len();
             outputs.flat_map(move |output| self.network.readers_of(index, output))
         });
-        let mut readers: Vec<LpId> =
-            outputs.map(|reader| self.process_of(reader.subcircuit)).collect();
+        let mut readers: Vec<_> = outputs.map(|one| self.process_of(one.subcircuit)).collect();
         readers.sort_unstable();
         readers.dedup();
         readers.retain(|&to| to != from);

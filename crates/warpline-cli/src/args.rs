@@ -12,7 +12,7 @@ use warpline::{
 use warpline_models::catalog::RunSetup;
 
 use crate::{
-    checkpoints::CheckpointArgs,
+    checkpoint_args::CheckpointArgs,
     failure::Failure,
     profile_args::ProfileArgs,
     ranks::RankArgs,

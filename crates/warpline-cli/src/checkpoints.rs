@@ -1,99 +1,34 @@
-//! Checkpoints of a run: the flags, the run that writes them and goes on with one, and
-//! `warpline checkpoint info`, which says what is in a file.
+//! Checkpoints of a run: the run that writes them and goes on with one, and `warpline checkpoint
+//! info`, which says what is in a file.
 //!
 //! Called by `run`. A run with these flags is a session: it stops where a checkpoint is due, writes
 //! it, and goes on.
 
 use std::{
     path::{Path, PathBuf},
-    str::FromStr,
     sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::json;
 use warpline::{
     AnyModel, Report, RunError, Simulation,
-    any_model::AnyOutput,
-    files::Files,
-    session::{AnySession, Checkpoint},
+    any_model::{AnyOutput, AnySession},
+    session::Checkpoint,
 };
+use warpline_models::catalog::ModelParams;
 
 use crate::{
-    args::InfoFormat,
+    args::{InfoFormat, RunArgs},
+    checkpoint_args::{CheckpointArgs, Every},
     failure::Failure,
     format::{grouped, significant},
     output::Output,
     progress::Caller,
+    ranks::Launch,
+    refusals::refuse_trace,
 };
-
-/// How a run is stopped and continued.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Checkpoints")]
-pub(crate) struct CheckpointArgs {
-    /// File for the state of the run at its end, also where a signal ends it: --resume goes on from
-    /// there. The one before it stays as FILE.previous
-    #[arg(long, value_name = "FILE")]
-    pub(crate) checkpoint: Option<PathBuf>,
-    /// Write it every so often, too: 10min of wall time (s, min, h), or 100t of virtual time
-    #[arg(long, value_name = "TIME", requires = "checkpoint")]
-    pub(crate) checkpoint_every: Option<Every>,
-    /// Go on from a checkpoint of this model, with these parameters and this seed; engine, workers
-    /// and end may be others
-    #[arg(long, value_name = "FILE")]
-    pub(crate) resume: Option<PathBuf>,
-}
-
-/// How often a checkpoint is written.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Every {
-    Wall(Duration),
-    Virtual(f64),
-}
-
-impl FromStr for Every {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.trim_end_matches(char::is_alphabetic);
-        let number: Option<f64> = digits.trim().parse().ok();
-        let number = number.filter(|number| number.is_finite() && *number > 0.0);
-        let seconds = match &text[digits.len()..] {
-            "t" => return number.map(Self::Virtual).ok_or_else(says),
-            "s" => 1.0,
-            "min" => 60.0,
-            "h" => 3600.0,
-            _ => return Err(says()),
-        };
-        let wall = number.and_then(|number| Duration::try_from_secs_f64(number * seconds).ok());
-        wall.map(Self::Wall).ok_or_else(says)
-    }
-}
-
-fn says() -> String {
-    "expected a time above 0 with its unit: 30s, 10min or 2h of wall time, or 100t of virtual time"
-        .to_owned()
-}
-
-impl CheckpointArgs {
-    /// Whether the run is a session.
-    pub(crate) const fn is_asked_for(&self) -> bool {
-        self.checkpoint.is_some() || self.resume.is_some()
-    }
-
-    /// The flag that asks for it.
-    pub(crate) const fn flag(&self) -> &'static str {
-        if self.checkpoint.is_some() { "--checkpoint" } else { "--resume" }
-    }
-
-    /// The files of these flags. A run may go on from the file that it writes.
-    pub(crate) fn files(&self, files: Files) -> Files {
-        let resumed =
-            self.resume.as_deref().filter(|&path| self.checkpoint.as_deref() != Some(path));
-        files.reading("resume", resumed).writing("checkpoint", self.checkpoint.as_deref())
-    }
-}
 
 /// When the next checkpoint is due by the clock.
 #[derive(Debug, Default)]
@@ -120,12 +55,34 @@ impl Due {
 pub(crate) struct Steps {
     /// What the report says of it.
     pub(crate) notes: Vec<String>,
-    /// Checkpoints that could not be written: the run goes on.
-    pub(crate) failures: Vec<Failure>,
+    /// Why the last checkpoint could not be written: the run goes on.
+    pub(crate) failure: Option<Failure>,
+}
+
+/// Refuses what a run in steps cannot do.
+pub(crate) fn refuse(
+    params: &ModelParams,
+    args: &RunArgs,
+    launch: &Launch,
+    flag: &str,
+) -> Result<(), Failure> {
+    launch.refuse_for(flag)?;
+    refuse_trace(args, flag)?;
+    if params.files().has_outputs() {
+        return Err(Failure::Configuration(format!(
+            "{flag} does not go on with files that the model writes: leave the files out"
+        )));
+    }
+    if args.common.find_warmup.is_some() || args.common.profile.critical_path.is_some() {
+        return Err(Failure::Configuration(format!(
+            "{flag} takes a run of an engine, and not an analysis: leave the analysis out"
+        )));
+    }
+    Ok(())
 }
 
 /// Runs a simulation up to its end, or until it is stopped.
-pub(crate) fn run(
+pub(crate) fn carry_out(
     simulation: Simulation<'_, AnyModel>,
     args: &CheckpointArgs,
     (due, end): (&Due, f64),
@@ -151,41 +108,53 @@ pub(crate) fn run(
             session
         }
     };
-    loop {
+    if let Some(path) = &args.checkpoint {
+        session.check_saving(path)?;
+    }
+    let is_interrupted = loop {
         due.renew(args.checkpoint_every);
-        let until = next_stop(&session, args.checkpoint_every, end)?;
+        let until = next_stop(&*session, args.checkpoint_every, end)?;
         let step = session.run_until(until)?;
-        let is_over = caller.has_stopped() || (!step.interrupted && until >= end);
-        if let Some(path) = &args.checkpoint
-            && let Err(error) = session.save(path)
-        {
+        let is_complete = !step.interrupted && until >= end;
+        let is_over = is_complete || caller.has_stopped();
+        if let Some(path) = &args.checkpoint {
             // The run itself is worth more than a file beside it.
-            steps.failures.push(error.into());
+            steps.failure = session.save(path).err().map(|error| {
+                if !is_over {
+                    eprintln!("warning: {error}\n  the run goes on");
+                }
+                error.into()
+            });
         }
         if is_over {
-            break;
+            break !is_complete;
         }
-    }
+    };
     let mut report = session.report()?;
-    report.interrupted = caller.has_stopped();
-    if let Some(path) = args.checkpoint.as_deref().filter(|_| steps.failures.is_empty()) {
+    report.interrupted = is_interrupted;
+    if let Some(path) = args.checkpoint.as_deref().filter(|_| steps.failure.is_none()) {
         let now = significant(session.now()?.get());
         steps.notes.push(format!(
             "checkpoint of virtual time {now}: --resume {} goes on from there",
             path.display()
         ));
     }
-    steps.failures.truncate(1);
     Ok((report, steps))
 }
 
 /// Where the run stops next, if nothing stops it before.
-fn next_stop(session: &AnySession<'_>, every: Option<Every>, end: f64) -> Result<f64, RunError> {
+fn next_stop(
+    session: &dyn AnySession<'_>,
+    every: Option<Every>,
+    end: f64,
+) -> Result<f64, RunError> {
     let Some(Every::Virtual(every)) = every else { return Ok(end) };
     // Where nothing happens, nothing is written.
     let next = session.next_event_time()?.map_or(f64::INFINITY, |time| time.get());
     let next = next.max(session.now()?.get());
-    Ok(if next >= end { end } else { (((next / every).floor() + 1.0) * every).min(end) })
+    let stop = ((next / every).floor() + 1.0) * every;
+    // Rounded, that may be the time of the next event, which would never be handled.
+    Ok(if next >= end { end } else { stop.max(next.next_up()).min(end) })
 }
 
 /// The subcommands of `checkpoint`.
@@ -248,21 +217,4 @@ fn to_json(checkpoint: &Checkpoint) -> serde_json::Value {
         "wall_seconds": checkpoint.wall_seconds,
         "version": checkpoint.version,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_their_units() {
-        let read = |text: &str| text.parse::<Every>();
-        assert_eq!(read("10min"), Ok(Every::Wall(Duration::from_secs(600))));
-        assert_eq!(read("0.5s"), Ok(Every::Wall(Duration::from_millis(500))));
-        assert_eq!(read("2h"), Ok(Every::Wall(Duration::from_secs(7200))));
-        assert_eq!(read("2.5t"), Ok(Every::Virtual(2.5)));
-        for wrong in ["", "10", "0t", "-1s", "min", "1e400t", "5days", "1e300h"] {
-            assert!(read(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -34,6 +34,7 @@ mod bench;
 mod call;
 #[cfg(feature = "shipped")]
 mod call_lab;
+mod checkpoint_args;
 mod checkpoints;
 #[cfg(feature = "shipped")]
 mod circuit;
@@ -60,6 +61,7 @@ mod ranks;
 #[doc(hidden)]
 pub mod readers;
 mod reads;
+mod refusals;
 mod report;
 mod run;
 mod series;

@@ -6,7 +6,7 @@
 use std::{fmt, ops::ControlFlow, path::Path, sync::atomic::AtomicBool};
 
 use serde_json::Value;
-use warpline::{AnyModel, Results, RunError, session::AnySession};
+use warpline::{AnyModel, Results, RunError, any_model::AnySession};
 use warpline_models::catalog::{ModelParams, Prepared};
 
 use crate::{
@@ -14,13 +14,15 @@ use crate::{
     application::Request,
     args::RunArgs,
     call::{CallError, refused},
+    checkpoints,
     configuration::command_line,
     failure::Failure,
     progress::{Caller, Status},
     ranks::Launch,
     reads,
     report::RunReport,
-    run::{Told, prepare, refuse_for_session},
+    run::{Told, prepare},
+    values::Bytes,
 };
 
 /// Nothing sets it: a step is ended by its observer.
@@ -28,7 +30,7 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// A model that was opened.
 pub struct OpenSession {
-    session: AnySession<'static>,
+    session: Box<dyn AnySession<'static>>,
     model: String,
     settings: toml::Table,
     opened: Opened,
@@ -72,7 +74,7 @@ impl Application {
         };
         reads::refuse(unread)?;
         let common = &args.common;
-        refuse_for_session(&params, &args, &Launch::Here(common.ranks.ranks), "a session")?;
+        checkpoints::refuse(&params, &args, &Launch::Here(common.ranks.ranks), "a session")?;
         if args.most_replications() > 1 || args.verify || args.checkpoints.checkpoint.is_some() {
             let what = "a session is one run that is looked at: leave replications, precision, \
                         verify and checkpoint out";
@@ -92,7 +94,7 @@ impl OpenSession {
     /// What the command would have ended with.
     pub fn run_until(&mut self, time: Option<f64>, caller: Caller<'_>) -> Result<(), CallError> {
         let time = time.unwrap_or(self.opened.end);
-        let step = self.session.run_until_observed(time, |progress| {
+        let step = self.session.run_until_observed(time, &mut |progress| {
             (caller.show)(Status::Run(*progress));
             if caller.has_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -154,12 +156,17 @@ impl OpenSession {
         application: &Application,
         changes: toml::Table,
     ) -> Result<Self, CallError> {
+        if let Some(key) = ["seed", "resume"].into_iter().find(|key| changes.contains_key(*key)) {
+            let what = format!("{key} cannot differ in a branch: it goes on with what is there");
+            return Err(Failure::Configuration(what).into());
+        }
         let mut settings = self.settings.clone();
         settings.extend(changes);
         let (opened, prepared) = application.opened(&self.model, settings.clone())?;
         let branch = || {
             let mut session = self.session.branch_as(prepared)?;
             session.set_engine(opened.args.common.engine(1))?;
+            session.set_memory(opened.args.common.memory.map(|Bytes(bytes)| bytes));
             Ok::<_, RunError>(session)
         };
         let (session, model) = (branch().map_err(Failure::from)?, self.model.clone());

@@ -28,6 +28,7 @@ use crate::{
     oversubscription, page,
     progress::{self, Caller, Status},
     ranks::Launch,
+    refusals::{refuse_files, refuse_trace},
     report::{ReplicationsReport, RunReport},
     series::Series,
     system,
@@ -127,38 +128,6 @@ fn open_trace(args: &RunArgs, launch: &Launch) -> Result<Option<Trace>, Failure>
     Trace::open(path, args.trace_memory).map(Some)
 }
 
-/// Refuses what a run in steps cannot do.
-pub(crate) fn refuse_for_session(
-    params: &ModelParams,
-    args: &RunArgs,
-    launch: &Launch,
-    flag: &str,
-) -> Result<(), Failure> {
-    launch.refuse_for(flag)?;
-    refuse_trace(args, flag)?;
-    if params.files().has_outputs() {
-        return Err(Failure::Configuration(format!(
-            "{flag} does not go on with files that the model writes: leave the files out"
-        )));
-    }
-    if args.common.find_warmup.is_some() || args.common.profile.critical_path.is_some() {
-        return Err(Failure::Configuration(format!(
-            "{flag} takes a run of an engine, and not an analysis: leave the analysis out"
-        )));
-    }
-    Ok(())
-}
-
-/// Refuses a trace of several runs.
-fn refuse_trace(args: &RunArgs, several: &str) -> Result<(), Failure> {
-    if args.trace.is_none() {
-        return Ok(());
-    }
-    Err(Failure::Configuration(format!(
-        "--trace shows one run, and is not written with {several}: leave one of them out"
-    )))
-}
-
 /// Threads for what runs in parallel.
 pub(crate) fn pool(jobs: usize) -> Result<rayon::ThreadPool, Failure> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
@@ -214,7 +183,7 @@ fn told_of_engine(
     }
     let checkpoints = &args.checkpoints;
     if checkpoints.is_asked_for() {
-        refuse_for_session(params, args, launch, checkpoints.flag())?;
+        checkpoints::refuse(params, args, launch, checkpoints.flag())?;
     }
     if common.find_warmup.is_some() {
         // Every interval has a result.
@@ -248,9 +217,9 @@ fn told_of_engine(
     let name = format!("{} on {}", params.name(), common.kind());
     let (mut notes, mut failures) = (notes, Vec::new());
     let (report, trace, simulation) = if checkpoints.is_asked_for() {
-        let (report, steps) = checkpoints::run(simulation, checkpoints, (&due, end), caller)?;
+        let (report, steps) = checkpoints::carry_out(simulation, checkpoints, (&due, end), caller)?;
         notes.extend(steps.notes);
-        failures.extend(steps.failures);
+        failures.extend(steps.failure);
         let again = if args.verify {
             let Prepared { model, .. } = prepare(params, &RunSetup { records: false, ..setup })?;
             Some(common.simulation(model, end, caller.stop))
@@ -327,16 +296,6 @@ fn lock(series: &Mutex<Series>) -> MutexGuard<'_, Series> {
 pub(crate) fn prepare(params: &ModelParams, run: &RunSetup) -> Result<Prepared, Failure> {
     memory::check(params)?;
     params.prepare(run).map_err(Failure::refused)
-}
-
-/// Refuses files for several runs: a recording holds one. `several` says what was asked for.
-pub(crate) fn refuse_files(params: &ModelParams, several: &str) -> Result<(), Failure> {
-    if !params.files().has_outputs() {
-        return Ok(());
-    }
-    Err(Failure::Configuration(format!(
-        "files are written of one run, and not with {several}: leave the files out, or run once"
-    )))
 }
 
 /// The run that `--verify` compares with: the oracle's; the oracle's own, by other means.

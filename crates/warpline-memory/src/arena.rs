@@ -21,6 +21,8 @@
 //!   left when the buffer is given out again.
 //! - **ARENA-D.** A buffer that is `STALE` has a valid message, of a type without a destructor. It
 //!   belongs to whoever has the buffer, who may write over it.
+//! - **ARENA-F.** Of messages that are not stored, no more are moved out at the end than there are
+//!   buffers that hold one: those that were issued, less the free ones, which each worker tells.
 //! - **ARENA-C.** Buffers never move, and their memory is freed only with the arena.
 //!
 //! Messages without data and without a destructor are not stored: their buffers are only numbers.
@@ -43,6 +45,7 @@
 
 mod accounts;
 mod early;
+mod ending;
 mod filling;
 mod owners;
 
@@ -52,10 +55,9 @@ use std::{
     fmt,
     marker::PhantomData,
     mem::needs_drop,
-    ptr,
     sync::{
         Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU32, AtomicUsize, Ordering},
     },
 };
 
@@ -102,8 +104,11 @@ pub struct Arena<T> {
     /// The workers whose `Buffers` exist or existed.
     workers: Mutex<BTreeSet<u32>>,
     trace: Option<BufferTrace>,
+    /// Workers that have given up their buffers, and the buffers without a message that they had.
+    ended: AtomicUsize,
+    idle: AtomicUsize,
     /// How many messages that are not stored were moved out at the end.
-    moved_out: u32,
+    moved_out: usize,
 }
 
 impl<T: Send + Sync> Arena<T> {
@@ -142,6 +147,8 @@ impl<T: Send + Sync> Arena<T> {
             unclaimed: false,
             workers: Mutex::default(),
             trace: None,
+            ended: AtomicUsize::new(0),
+            idle: AtomicUsize::new(0),
             moved_out: 0,
         }
     }
@@ -224,31 +231,6 @@ impl<T: Send + Sync> Arena<T> {
     #[must_use]
     pub fn message<'a>(&'a self, taken: &'a Taken<T>) -> &'a T {
         taken.0.as_ref().unwrap_or_else(|| self.representative())
-    }
-
-    /// Moves the message out of a filled buffer, after all workers have given up their buffers. The
-    /// buffer does not return to the pool.
-    ///
-    /// # Panics
-    ///
-    /// If the buffer is not filled.
-    #[must_use]
-    pub fn take(&mut self, id: BufferId) -> T {
-        if Self::TRIVIAL {
-            // Required for soundness: no more values come out than buffers were filled with.
-            assert!(self.moved_out < self.issued(), "ARENA-B: more messages than were sent");
-            self.moved_out += 1;
-            // SAFETY: a value without size and destructor, as was put into a buffer and forgotten;
-            // no more of them are moved out than were put in.
-            return unsafe { ptr::read(self.representative()) };
-        }
-        let slot = self.slot(id).expect("ARENA-B: no such buffer was ever filled");
-        // Ordering: Relaxed; `&mut self`: no other thread reaches the arena any more.
-        let owner = slot.owner.swap(NOBODY, Ordering::Relaxed);
-        // Required for soundness: the buffer has a message that nobody else moves or drops (ARENA-B).
-        assert!(!matches!(owner, NOBODY | STALE), "ARENA-B: buffer {} is not filled", id.0);
-        // SAFETY: the buffer was filled, and no worker has `Buffers` that could reach it.
-        unsafe { slot.message().read() }
     }
 
     #[inline]

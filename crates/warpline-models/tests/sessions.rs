@@ -12,7 +12,7 @@ mod matrix;
 use matrix::{crowded, exactly, jammed, owners};
 use warpline::{
     AnyModel, Auto, Conservative, Engine, Results, Sequential, Simulation, Speculative, TimeWarp,
-    session::AnySession,
+    any_model::AnySession,
 };
 use warpline_models::{
     catalog::{ModelParams, RunSetup},
@@ -72,7 +72,7 @@ fn engines(model: &AnyModel) -> Vec<Engine> {
 }
 
 /// What a session has come to: the digest, results and pictures.
-fn outcome(session: &AnySession<'_>) -> (String, String, String) {
+fn outcome(session: &dyn AnySession<'_>) -> (String, String, String) {
     let report = session.report().expect("the model makes no mistake");
     let pictures = format!("{:?}", report.output.pictures());
     (report.digest.to_string(), exactly(&report.output), pictures)
@@ -89,7 +89,7 @@ fn every_model_goes_on_from_a_file() {
         let engines = engines(&model(&params));
         let mut whole = simulation(&engines[0]).session().expect(name);
         whole.run_to_end().expect(name);
-        let expected = outcome(&whole);
+        let expected = outcome(&*whole);
         let run = simulation(&engines[0]).run().expect(name);
         assert_eq!(run.digest.to_string(), expected.0, "{name}: a run is a session");
         assert_eq!(exactly(&run.output), expected.1, "{name}: a run is a session");
@@ -97,15 +97,15 @@ fn every_model_goes_on_from_a_file() {
             let next = &engines[(number + 1) % engines.len()];
             let mut session = simulation(engine).session().expect(name);
             session.run_until(0.4 * end).expect(name);
-            let before = outcome(&session);
+            let before = outcome(&*session);
             session.save(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
             let mut branch = session.branch().expect(name);
             let mut resumed = simulation(next).resume(&path).expect(name);
-            assert_eq!(outcome(&resumed), before, "{name} from {engine:?}");
+            assert_eq!(outcome(&*resumed), before, "{name} from {engine:?}");
             branch.set_engine(next.clone()).expect(name);
             for session in [&mut session, &mut branch, &mut resumed] {
                 session.run_to_end().expect(name);
-                assert_eq!(outcome(session), expected, "{name} from {engine:?} to {next:?}");
+                assert_eq!(outcome(&**session), expected, "{name} from {engine:?} to {next:?}");
             }
         }
     }
@@ -127,7 +127,7 @@ fn branches_have_other_parameters() {
             let mut future = branch(channels).expect("it may follow");
             future.set_engine(engine).expect("it fits");
             future.run_to_end().expect("no mistake");
-            outcomes.push(outcome(&future));
+            outcomes.push(outcome(&*future));
         }
         assert!(outcomes.windows(2).all(|pair| pair[0] == pair[1]), "{outcomes:?}");
         let report = past.report().expect("no mistake");
@@ -135,10 +135,10 @@ fn branches_have_other_parameters() {
         found.push(outcomes.swap_remove(0));
     }
     past.run_to_end().expect("no mistake");
-    assert_eq!(outcome(&past), found[1], "the branch with the same parameters");
+    assert_eq!(outcome(&*past), found[1], "the branch with the same parameters");
     assert_ne!(found[0], found[2]);
 
-    let told = |refused: Result<AnySession<'_>, warpline::RunError>| {
+    let told = |refused: Result<Box<dyn AnySession<'_> + '_>, warpline::RunError>| {
         refused.map(|_| ()).expect_err("it is refused").to_string()
     };
     let other = PcsParams { portables: 300, ..pcs(8) };

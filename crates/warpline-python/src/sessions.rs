@@ -5,12 +5,15 @@ use std::{
     collections::BTreeMap,
     path::PathBuf,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::{
+    exceptions::{PyRuntimeError, PyValueError},
+    prelude::*,
+};
 use warpline_cli::{Application, CallError, Caller, OpenSession};
 
 use crate::calls::{Setting, exception, looked_after};
@@ -23,6 +26,18 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A step that panics leaves a session without a state, which says so.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The session, unless it runs a step: then whoever asks would wait for its end, perhaps in the
+/// very function that the step calls.
+fn idle(session: &Mutex<OpenSession>) -> PyResult<MutexGuard<'_, OpenSession>> {
+    match session.try_lock() {
+        Ok(session) => Ok(session),
+        Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => {
+            Err(PyRuntimeError::new_err("the session is in the middle of a step"))
+        }
+    }
 }
 
 fn keep(session: OpenSession) -> u64 {
@@ -69,6 +84,7 @@ pub(crate) fn session_run(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let session = find(session)?;
+    drop(idle(&session)?);
     let work = |caller: Caller<'_>| lock(&session).run_until(until, caller);
     let outcome = looked_after(py, progress, work)?;
     settled(py, outcome)
@@ -78,7 +94,7 @@ pub(crate) fn session_run(
 #[pyfunction]
 pub(crate) fn session_times(py: Python<'_>, session: u64) -> PyResult<(f64, Option<f64>)> {
     let session = find(session)?;
-    let times = py.detach(|| lock(&session).times());
+    let times = idle(&session)?.times();
     settled(py, times)
 }
 
@@ -86,7 +102,7 @@ pub(crate) fn session_times(py: Python<'_>, session: u64) -> PyResult<(f64, Opti
 #[pyfunction]
 pub(crate) fn session_report(py: Python<'_>, session: u64) -> PyResult<String> {
     let session = find(session)?;
-    let report = py.detach(|| lock(&session).report().map(|report| report.to_string()));
+    let report = idle(&session)?.report().map(|report| report.to_string());
     settled(py, report)
 }
 
@@ -94,7 +110,7 @@ pub(crate) fn session_report(py: Python<'_>, session: u64) -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn session_state(py: Python<'_>, session: u64, lp: usize) -> PyResult<String> {
     let session = find(session)?;
-    let text = py.detach(|| lock(&session).state_text(lp));
+    let text = idle(&session)?.state_text(lp);
     settled(py, text)
 }
 
@@ -102,7 +118,7 @@ pub(crate) fn session_state(py: Python<'_>, session: u64, lp: usize) -> PyResult
 #[pyfunction]
 pub(crate) fn session_save(py: Python<'_>, session: u64, checkpoint: PathBuf) -> PyResult<()> {
     let session = find(session)?;
-    let saved = py.detach(|| lock(&session).save(&checkpoint));
+    let saved = idle(&session)?.save(&checkpoint);
     settled(py, saved)
 }
 
@@ -114,7 +130,7 @@ pub(crate) fn session_branch(
     changes: Vec<(String, Setting)>,
 ) -> PyResult<u64> {
     let (session, changes) = (find(session)?, table(changes));
-    let branch = py.detach(|| lock(&session).branch(&Application::warpline(), changes));
+    let branch = idle(&session)?.branch(&Application::warpline(), changes);
     Ok(keep(settled(py, branch)?))
 }
 

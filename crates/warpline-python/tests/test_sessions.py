@@ -62,5 +62,13 @@ def test_what_a_session_cannot_do_is_said() -> None:
         wl.open("phold", engine="timewarp", ranks=2)
     with wl.open("phold", lps=8, population=16) as s:
         s.run_until(5)
-        with pytest.raises(wl.ConfigurationError, match="5 or later"):
+        with pytest.raises(wl.ConfigurationError, match="not before 5"):
             s.run_until(4)
+        with pytest.raises(wl.ConfigurationError, match="seed cannot differ"):
+            s.branch(seed=2)
+
+        def looks(part: float, text: str) -> None:
+            s.now  # noqa: B018
+
+        with pytest.raises(RuntimeError, match="middle of a step"):
+            s.run_until(1e6, progress=looks)

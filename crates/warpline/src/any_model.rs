@@ -6,17 +6,20 @@
 //! A command, a laboratory or a test that runs models through it is compiled without any engine.
 //! The border is crossed once per run, not per event.
 
+mod session;
+
 use std::{any::Any, fmt, marker::PhantomData, path::Path, sync::Arc};
 
 use warpline_core::{LogicalProcess, Model};
 use warpline_memory::Arena;
+
+pub use session::{AnySession, AnySnapshot};
 
 use crate::{
     Engine, Figure, Report, Results, RunError,
     cut::Rest,
     engines::{self, All, Engines, Job, Trial},
     picture::Picture,
-    session::AnySession,
     settings::Settings,
     watch::Watch,
 };
@@ -193,12 +196,13 @@ impl AnyModel {
         settings: Settings,
         watch: Watch<'a>,
         checkpoint: Option<&Path>,
-    ) -> Result<AnySession<'a>, RunError> {
+    ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
         self.0.begin(settings, watch, checkpoint)
     }
 
     /// The model itself, if it is of this type.
     pub(crate) fn into_model<M: Model + 'static>(self) -> Result<Arc<M>, Self> {
+        debug_assert!(self.lp_count() <= u32::MAX as usize, "LPs without a number");
         match self.0.model().downcast() {
             Ok(model) => Ok(model),
             Err(_) => Err(self),
@@ -227,7 +231,7 @@ trait Erased: Send + Sync {
         settings: Settings,
         watch: Watch<'a>,
         checkpoint: Option<&Path>,
-    ) -> Result<AnySession<'a>, RunError>;
+    ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError>;
     fn name(&self) -> String;
     fn parameters(&self) -> &dyn fmt::Debug;
     fn lp_count(&self) -> usize;
@@ -248,8 +252,8 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Erased for Only<
         settings: Settings,
         watch: Watch<'a>,
         checkpoint: Option<&Path>,
-    ) -> Result<AnySession<'a>, RunError> {
-        self.begin_any(settings, watch, checkpoint)
+    ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
+        Self::begin(self, settings, watch, checkpoint)
     }
 
     fn name(&self) -> String {

@@ -57,7 +57,10 @@ impl<L, B> Cut<L, Event<B>> {
         B: Buffer<T>,
     {
         let Self { lps, pending, log_end } = self;
-        Cut { lps, pending: pending.into_iter().map(Event::rebuffered).collect(), log_end }
+        let before = pending.len();
+        let pending: Vec<_> = pending.into_iter().map(Event::rebuffered).collect();
+        debug_assert_eq!(pending.len(), before, "CUT-A: an event is lost on its way");
+        Cut { lps, pending, log_end }
     }
 }
 
@@ -158,9 +161,12 @@ pub(crate) struct Leg<M: Model, E> {
     pub(crate) cut: Cut<M::Lp, E>,
 }
 
+/// An event as no engine in particular has it.
+pub(crate) type LeftEvent<M> = Event<Inline<Message<M>>>;
+
 /// All LPs of a model and all events that are pending for them, as no engine in particular has
 /// them: between two steps of a [`Session`](crate::Session).
-pub struct Whole<M: Model>(pub(crate) Cut<M::Lp, Event<Inline<Message<M>>>>);
+pub struct Whole<M: Model>(pub(crate) Cut<M::Lp, LeftEvent<M>>);
 
 impl<M: Model> Whole<M> {
     /// What an engine has left.
@@ -178,7 +184,7 @@ impl<M: Model> Whole<M> {
 pub enum Rest<M: Model> {
     /// What the LPs have come to.
     Output(M::Output),
-    /// The LPs themselves, for a run that [leaves a cut](crate::settings::Settings::leaves_cut).
+    /// The LPs themselves, for a run that leaves a cut.
     Cut(Whole<M>),
 }
 

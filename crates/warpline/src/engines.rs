@@ -2,7 +2,7 @@
 //!
 //! Called once per run, through [`Runnable`](crate::Runnable).
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use warpline_core::Model;
 
@@ -12,7 +12,7 @@ use crate::{
     cut::{Ended, Rest, Whole},
     run::Ranks,
     sequential,
-    settings::Settings,
+    settings::{Placement, Settings, Weights},
     speculative, timewarp,
     watch::Watch,
 };
@@ -197,9 +197,24 @@ fn refuse_other_ranks(engine: EngineKind, ranks: &Ranks<'_>) -> Result<(), Confi
 }
 
 /// Engines that look at a whole run neither begin with a cut nor leave one.
-fn refuse_cuts(engine: EngineKind, has_cut: bool) -> Result<(), ConfigError> {
+pub(crate) fn refuse_cuts(engine: EngineKind, has_cut: bool) -> Result<(), ConfigError> {
     let allowed = "auto, sequential, conservative, speculative or timewarp for a session";
     ConfigError::check(!has_cut, "engine", engine, allowed)
+}
+
+/// The settings with the weights that a trial has counted, if they ask for one.
+pub(crate) fn after_trial(
+    count: impl FnOnce(Trial<'_>) -> Result<Vec<u64>, RunError>,
+    settings: &Settings,
+) -> Result<Cow<'_, Settings>, RunError> {
+    let mut engine = settings.engine.clone();
+    let placement = engine.placement_mut();
+    let Some(Placement::Blocks(weights) | Placement::Graph(weights)) = placement else {
+        return Ok(Cow::Borrowed(settings));
+    };
+    let &mut Weights::Trial { events } = weights else { return Ok(Cow::Borrowed(settings)) };
+    *weights = Weights::Table(count(Trial { settings, events })?.into());
+    Ok(Cow::Owned(settings.with(engine)))
 }
 
 /// How many bytes of a memory limit one event takes.

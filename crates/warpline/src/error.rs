@@ -1,6 +1,7 @@
 //! Why a run was refused, or why it failed.
 
-pub use crate::session::CheckpointError;
+use std::path::PathBuf;
+
 pub use warpline_core::{Discrepancy, Fault, ModelError, Place};
 pub use warpline_net::NetError;
 
@@ -30,6 +31,16 @@ impl ConfigError {
     pub fn check(ok: bool, key: &str, value: impl ToString, allowed: &str) -> Result<(), Self> {
         if ok { Ok(()) } else { Err(Self::new(key, value, allowed)) }
     }
+}
+
+/// Why a checkpoint could not be written, or not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {what}", file.display())]
+pub struct CheckpointError {
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong, and what to do.
+    pub what: String,
 }
 
 /// Why there is no report.

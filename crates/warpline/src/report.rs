@@ -132,6 +132,10 @@ impl Totals {
 
     /// Adds those of the next part of the same run.
     pub(crate) fn append(&mut self, next: &Self) {
+        debug_assert!(
+            next.processed_events >= next.committed_events,
+            "A8: more is committed than was handled"
+        );
         let peak = self.peak_buffer_bytes.max(next.peak_buffer_bytes);
         let rounds = self.gvt_rounds + next.gvt_rounds;
         self.add(next);

@@ -20,10 +20,10 @@ use warpline_memory::try_reserve_exact;
 use crate::{
     ConfigError, Details, EngineKind, HeapMemory, PendingKind, Progress, Report, RunError, Totals,
     checks::Arrival,
-    cut::{Cut, Leg, Rest, Whole},
+    cut::{Cut, Rest, Whole},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     handling::{self, Admission, Cause, Core, CutOff, Halt, Handling, Lp},
-    monitor::{self, Activity, Board},
+    monitor::Board,
     panics,
     pending::{AnyFamily, PendingFamily, PendingSet, family},
     settings::{self, Settings},
@@ -32,12 +32,14 @@ use crate::{
 
 mod execution;
 mod intervals;
+mod leg;
 mod sending;
 mod slices;
 mod trial;
 mod variants;
 
 use execution::{Chosen, Execution, Once};
+pub(crate) use leg::leg;
 use sending::{Heap, Sender};
 pub(crate) use trial::count;
 pub(crate) use variants::{check_reversal, check_saving, in_intervals, profile, some_events};
@@ -94,48 +96,6 @@ fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
         Sequential::<M, Boxed<_>, P::Set<_>, X>::new(model, settings, P::set(pending), execution)?
             .run(watch, from)
     }
-}
-
-/// Runs `model` from a cut on, or from its start, until it is told to hand over.
-pub(crate) fn leg<M: Model, B: Buffer<Message<M>>>(
-    model: &M,
-    settings: &OwnSettings,
-    watch: &mut Watch<'_>,
-    started: Instant,
-    cut: Option<Cut<M::Lp, Event<B>>>,
-) -> Result<Leg<M, Event<B>>, RunError> {
-    type Set<E> = <family::Ladder as PendingFamily>::Set<E>;
-    let mut run = Sequential::<M, B, Set<_>, Once>::new(
-        model,
-        settings,
-        Set::default(),
-        Once(EngineKind::Sequential),
-    )?;
-    run.started = started;
-    // Else the monitor would show what the workers of the leg before did last.
-    let board = monitor::board(1);
-    board[0].show(Activity::Working);
-    watch.show(&board);
-    run.board = Some(board);
-    let before = cut.as_ref().map_or(0, Cut::committed);
-    run.counted_before = before;
-    let interrupted = match cut {
-        Some(cut) => run.resume(cut, watch)?,
-        None => run.begin(watch)?,
-    };
-    run.show();
-    let totals = run.totals();
-    let mut pending = Vec::new();
-    if interrupted || settings.leaves_cut {
-        run.sender.pending.drain_into(&mut pending);
-    }
-    Ok(Leg {
-        interrupted,
-        last_time: run.now,
-        totals,
-        details: Details { heap_memory: run.heap_memory(), ..Details::default() },
-        cut: Cut::new(run.lps, pending),
-    })
 }
 
 /// A run: the LPs, the pending events, and how far it has come.
@@ -431,6 +391,7 @@ where
         }
         let mut pending = Vec::with_capacity(self.sender.pending.len());
         self.sender.pending.drain_into(&mut pending);
+        debug_assert_eq!(self.sender.pending.len(), 0, "CUT-A: an event is left behind");
         Ok(Rest::Cut(Whole::of(Cut::new(std::mem::take(&mut self.lps), pending))))
     }
 

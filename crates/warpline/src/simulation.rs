@@ -1,22 +1,23 @@
 //! A model and how to run it: [`Simulation`], the entry point for users.
 
 use std::{
-    borrow::Cow,
     fmt,
     ops::{ControlFlow, Range},
-    sync::atomic::AtomicBool,
+    path::Path,
+    sync::{Arc, atomic::AtomicBool},
     thread,
 };
 
+use warpline_core::Model;
 use warpline_net::{ThreadTransport, Transport, network};
 
 use crate::{
-    ConfigError, Engine, Monitor, Report, RunError, WorkerLimit,
-    any_model::Runnable,
+    ConfigError, Engine, Monitor, Report, RunError, Session, WorkerLimit,
+    any_model::{AnyModel, AnySession, Only, Runnable},
     crowd,
-    engines::{Job, Trial},
+    engines::{Engines, Job, Trial, after_trial},
     run::{Ranks, threads},
-    settings::{Placement, Settings, Weights},
+    settings::Settings,
     timeline::Timeline,
     watch::{Progress, Watch},
 };
@@ -286,6 +287,73 @@ impl<M: Runnable> Simulation<'_, M> {
     }
 }
 
+impl<'a, M: Model> Simulation<'a, M> {
+    /// Begins a run in steps: makes the LPs, and lets each send its first events.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run).
+    pub fn session(self) -> Result<Session<'a, M>, RunError> {
+        let Self { model, settings, watch } = self;
+        Session::begin(Arc::new(model), settings, watch)
+    }
+
+    /// Goes on with a [checkpoint](Session::save) of this model, with these parameters and this
+    /// seed; the engine may be another one.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Checkpoint`] if the file cannot be read, is damaged, or is of another run.
+    pub fn resume(self, checkpoint: &Path) -> Result<Session<'a, M>, RunError> {
+        let Self { model, settings, watch } = self;
+        Session::resume(Arc::new(model), settings, watch, checkpoint)
+    }
+}
+
+impl<'a, E: Engines, M: Model> Simulation<'a, Only<E, M>> {
+    /// Begins a run in steps, each on one of these engines.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run).
+    pub fn session(self) -> Result<Session<'a, M, E>, RunError> {
+        let Self { model, settings, watch } = self;
+        Session::begin(model.shared(), settings, watch)
+    }
+
+    /// Goes on with a [checkpoint](Session::save).
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Checkpoint`] if the file cannot be read, is damaged, or is of another run.
+    pub fn resume(self, checkpoint: &Path) -> Result<Session<'a, M, E>, RunError> {
+        let Self { model, settings, watch } = self;
+        Session::resume(model.shared(), settings, watch, checkpoint)
+    }
+}
+
+impl<'a> Simulation<'a, AnyModel> {
+    /// Begins a run in steps.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run).
+    pub fn session(self) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
+        let Self { model, settings, watch } = self;
+        model.begin(settings, watch, None)
+    }
+
+    /// Goes on with a [checkpoint](Session::save).
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Checkpoint`] if the file cannot be read, is damaged, or is of another run.
+    pub fn resume(self, checkpoint: &Path) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
+        let Self { model, settings, watch } = self;
+        model.begin(settings, watch, Some(checkpoint))
+    }
+}
+
 impl<M: fmt::Debug> fmt::Debug for Simulation<'_, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Simulation")
@@ -293,21 +361,6 @@ impl<M: fmt::Debug> fmt::Debug for Simulation<'_, M> {
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
-}
-
-/// The settings with the weights that a trial has counted, if they ask for one.
-pub(crate) fn after_trial(
-    count: impl FnOnce(Trial<'_>) -> Result<Vec<u64>, RunError>,
-    settings: &Settings,
-) -> Result<Cow<'_, Settings>, RunError> {
-    let mut engine = settings.engine.clone();
-    let placement = engine.placement_mut();
-    let Some(Placement::Blocks(weights) | Placement::Graph(weights)) = placement else {
-        return Ok(Cow::Borrowed(settings));
-    };
-    let &mut Weights::Trial { events } = weights else { return Ok(Cow::Borrowed(settings)) };
-    *weights = Weights::Table(count(Trial { settings, events })?.into());
-    Ok(Cow::Owned(settings.with(engine)))
 }
 
 /// Runs a borrowed model: replications share one.

@@ -160,6 +160,36 @@ fn the_one_before_is_kept() {
     assert_eq!(session.report().unwrap().digest, plain.digest());
 }
 
+/// CKPT-A: a symbolic link stays, and what it names is replaced, and kept.
+#[cfg(unix)]
+#[test]
+fn links_stay() {
+    let (folder, spec) = (tempfile::tempdir().unwrap(), spec(4));
+    let (real, link) = (folder.path().join("real.ckpt"), folder.path().join("link.ckpt"));
+    saved(&spec, 7, 1.0, &real);
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    saved(&spec, 7, 2.0, &link);
+    let now = |name: &str| Checkpoint::read(&folder.path().join(name)).unwrap().now;
+    assert_eq!([now("real.ckpt"), now("link.ckpt"), now("real.ckpt.previous")], [2.0, 2.0, 1.0]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+}
+
+/// A step that cannot be leaves a session as it is.
+#[test]
+fn refused_engines_change_nothing() {
+    let spec = Spec { lookahead: None, ..spec(4) };
+    let mut session = simulation(&spec, 7, Sequential::default().into()).session().unwrap();
+    session.run_until(1.0).unwrap();
+    let refused = session.set_engine(Conservative::default()).unwrap_err().to_string();
+    assert!(refused.contains("lookahead"), "{refused}");
+    let refused = session.set_engine(warpline::Profile::default()).unwrap_err().to_string();
+    assert!(refused.contains("for a session"), "{refused}");
+    assert!(session.run_until(0.5).is_err());
+    session.run_to_end().unwrap();
+    let plain = Plain::run(&spec, 7, f64::INFINITY);
+    assert_eq!(session.report().unwrap().digest, plain.digest());
+}
+
 /// A checkpoint of another run is refused, with what differs.
 #[test]
 fn files_of_other_runs_are_refused() {

@@ -13,13 +13,16 @@
 use std::ffi::OsString;
 
 use rayon::prelude::*;
-use warpline::{Figure, Results, Stream, replication::Estimate, session::AnySession};
+use warpline::{
+    Figure, Results, RunError, Stream, any_model::AnySession, replication::Estimate,
+    session::Checkpoint,
+};
 use warpline_models::catalog::{ModelParams, Prepared};
 
 use super::{NOT_VARIED, Point, check_keys, number_or_text, points};
 use crate::{
     Application,
-    args::{BranchArgs, CommonArgs, TableFormat},
+    args::{BranchArgs, TableFormat},
     failure::Failure,
     format::{align_right, interval, significant, table as text_table},
     interrupt,
@@ -28,9 +31,11 @@ use crate::{
     progress::{Caller, Runs},
     ranks::refuse_mpi_for,
     reads,
+    refusals::refuse_files,
     report::RunReport,
-    run::{pool, prepare, refuse_files},
+    run::{pool, prepare},
     table::{self, Row, TableWriter},
+    values::Bytes,
 };
 
 /// Runs all futures, and writes what they have come to.
@@ -107,12 +112,16 @@ impl<'a> Branches<'a> {
         let output = args.common.output.as_deref();
         let files = args.common.files().reading("from", args.from.as_deref());
         params.files().and(files).printing_unless(output).check()?;
+        let (flag, at) = match &args.from {
+            Some(path) => ("--from", Checkpoint::read(path).map_err(RunError::from)?.now),
+            None => ("--at", args.at.unwrap_or_default()),
+        };
         for Point { params, common, .. } in &points {
             oversubscription::refuse(common, args.common.replications)?;
             let end = common.end.unwrap_or_else(|| params.end());
-            if let Some(at) = args.at.filter(|&at| at > end) {
+            if at > end {
                 let (at, end) = (significant(at), significant(end));
-                let what = format!("--at {at} is beyond the end of the run, {end}");
+                let what = format!("{flag} {at} is beyond the end of the run, {end}");
                 return Err(Failure::Configuration(what));
             }
             if common.ranks.ranks > 1
@@ -169,6 +178,12 @@ impl<'a> Branches<'a> {
             Some(checkpoint) => simulation.resume(checkpoint)?,
             None => {
                 let mut past = simulation.session()?;
+                if replication == 0 {
+                    // What may not differ is found before a long past.
+                    self.points
+                        .iter()
+                        .try_for_each(|point| point.begin(&*past, seed, 1).map(drop))?;
+                }
                 past.run_until(at)?;
                 past
             }
@@ -179,7 +194,7 @@ impl<'a> Branches<'a> {
             if caller.has_stopped() {
                 return Ok(None);
             }
-            reports.push(point.future(&past, seed, jobs)?);
+            reports.push(point.future(&*past, seed, jobs)?);
         }
         Ok((!caller.has_stopped()).then_some(Futures { replication, at, reports }))
     }
@@ -224,10 +239,9 @@ impl<'a> Branches<'a> {
         align_right(&mut table, 1..keys.len() + 3);
         let (at, replications) = (significant(first.at), done.len());
         let intervals = if replications > 1 { ", with 95 % confidence intervals" } else { "" };
-        format!(
-            "{}: branches at virtual time {at}, {replications} replication(s){intervals}\n{table}\n",
-            self.params.name()
-        )
+        let name = self.params.name();
+        let head = format!("{name}: branches at virtual time {at}, {replications} replication(s)");
+        format!("{head}{intervals}\n{table}\n")
     }
 }
 
@@ -241,22 +255,36 @@ fn estimate(Estimate { mean, half_width, .. }: &Estimate, is_difference: bool) -
     format!("{sign}{text}")
 }
 
+/// A future that has begun, its end, and what the model says of itself.
+type Begun<'a> = (Box<dyn AnySession<'a> + 'a>, f64, Vec<String>);
+
 impl Point {
+    /// Begins this future of a past.
+    fn begin<'a>(
+        &self,
+        past: &dyn AnySession<'a>,
+        seed: u64,
+        jobs: usize,
+    ) -> Result<Begun<'a>, Failure> {
+        let Self { params, common, .. } = self;
+        let Prepared { model, end, notes, .. } = prepare(params, &common.setup(seed))?;
+        let mut future = past.branch_as(model)?;
+        future.set_engine(common.engine(jobs))?;
+        future.set_memory(common.memory.map(|Bytes(bytes)| bytes));
+        Ok((future, common.end.unwrap_or(end), notes))
+    }
+
     /// What this future of a past comes to.
     fn future(
         &self,
-        past: &AnySession<'_>,
+        past: &dyn AnySession<'_>,
         seed: u64,
         jobs: usize,
     ) -> Result<(RunReport, Vec<Figure>), Failure> {
-        let Self { params, common, .. } = self;
-        let CommonArgs { end, .. } = common;
-        let Prepared { model, end: usual, notes, .. } = prepare(params, &common.setup(seed))?;
-        let mut future = past.branch_as(model)?;
-        future.set_engine(common.engine(jobs))?;
-        future.run_until(end.unwrap_or(usual))?;
+        let (mut future, end, notes) = self.begin(past, seed, jobs)?;
+        future.run_until(end)?;
         let report = future.report()?;
         let figures = report.output.figures();
-        Ok((RunReport { notes, ..RunReport::new(report, params) }, figures))
+        Ok((RunReport { notes, ..RunReport::new(report, &self.params) }, figures))
     }
 }

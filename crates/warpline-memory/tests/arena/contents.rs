@@ -10,7 +10,7 @@ use std::{
 
 use warpline_memory::{Arena, BufferId};
 
-use crate::{arena, refused};
+use crate::{arena, plans, refused};
 
 /// Messages without data are numbers, as many as the limit, and one value represents all of them.
 ///
@@ -71,8 +71,44 @@ fn drops_without_data() {
     assert_eq!(DROPS.get(), 1);
     std::mem::forget(buffers.take(ids[1], 0));
     assert_eq!(DROPS.get(), 1);
+    drop(buffers);
     drop(arena);
     assert_eq!(DROPS.get(), 7);
+}
+
+/// ARENA-F: after the workers, messages are moved out of the buffers that hold one, each once.
+///
+/// Red if `take` of the arena does not clear the owner, or `filled_at_end` leaves out what is idle.
+#[test]
+fn messages_are_moved_out_at_the_end() {
+    struct Token(());
+    for plan in plans(2, Some(8)) {
+        let mut arena = Arena::new(plan);
+        let (mut zero, one) = (arena.buffers(0), arena.buffers(1));
+        let ids: Vec<_> = (0..3).map_while(|_| zero.fill_with(0, || Token(()))).collect();
+        assert!(!ids.is_empty());
+        zero.free(ids[0], 0);
+        drop(zero);
+        drop(one);
+        for &id in ids.iter().skip(1) {
+            let Token(()) = arena.take(id);
+        }
+        refused(|| _ = arena.take(ids[0]));
+    }
+    let dropped = Arc::new(());
+    let mut arena = arena(2, 8);
+    let (mut zero, one) = (arena.buffers(0), arena.buffers(1));
+    let fill = |to| zero.fill_with(to, || (7, Arc::clone(&dropped))).expect("a buffer is free");
+    let ids = [fill(0), fill(1), fill(1)];
+    zero.free(ids[0], 0);
+    drop((zero, one));
+    assert_eq!(arena.take(ids[1]).0, 7);
+    refused(|| _ = arena.take(ids[1]));
+    refused(|| _ = arena.take(ids[0]));
+    refused(|| _ = arena.take(BufferId::new(7)));
+    assert_eq!(Arc::strong_count(&dropped), 2, "one is left in its buffer");
+    drop(arena);
+    assert_eq!(Arc::strong_count(&dropped), 1, "and is dropped with it");
 }
 
 /// A destructor that panics leaves the buffer free, and is not called again.

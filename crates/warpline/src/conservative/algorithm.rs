@@ -72,8 +72,8 @@ pub(super) struct WorkerResult<L, B, C> {
     pub(super) residency: Option<Residency>,
 }
 
-/// Carries out a run with algorithm `A`, from a cut or its start to its end. `settings` are those of the
-/// run, but perhaps with fewer workers.
+/// Carries out a run with algorithm `A`, from a cut or its start to its end. `settings` are those
+/// of the run, but perhaps with fewer workers.
 pub(super) fn execute<'m, M, B, A>(
     run: &Run<'m, M>,
     settings: &'m Settings<Conservative>,

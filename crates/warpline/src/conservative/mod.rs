@@ -38,7 +38,7 @@ use crate::{
 };
 use algorithm::{Algorithm, execute, owned_by_pending};
 use common::{Beginning, Common};
-use synchronization::resolve;
+pub(crate) use synchronization::resolve;
 
 /// Runs `model` from its start to its end.
 pub(crate) fn run<M: Model>(

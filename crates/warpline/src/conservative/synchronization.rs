@@ -5,7 +5,7 @@ use warpline_core::{LpId, Model};
 use crate::{ConfigError, EngineKind, SynchronizationKind};
 
 /// The algorithm that runs: the chosen one, or what `Auto` stands for with this model.
-pub(super) fn resolve<M: Model>(
+pub(crate) fn resolve<M: Model>(
     chosen: SynchronizationKind,
     model: &M,
 ) -> Result<SynchronizationKind, ConfigError> {

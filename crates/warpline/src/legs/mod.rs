@@ -171,6 +171,12 @@ impl Start {
 
     /// The progress from there on.
     fn since(self, progress: &Progress) -> Progress {
+        debug_assert!(
+            progress.committed_events >= self.committed,
+            "CUT-A: {} events are committed of {}",
+            progress.committed_events,
+            self.committed
+        );
         let after = |time: VirtualTime| VirtualTime::new((time.get() - self.time).max(0.0));
         Progress {
             virtual_time: after(progress.virtual_time).unwrap_or_default(),

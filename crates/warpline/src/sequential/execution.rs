@@ -176,7 +176,10 @@ impl<M: Model> Execution<M> for Chosen<M> {
             Self::Profiled(profiler) => profiler.end(key, to, sent),
             Self::Undone(checker) => checker.end(to),
             Self::Counted(counts) => counts.count(to),
-            Self::Some(left) => *left -= 1,
+            Self::Some(left) => {
+                debug_assert!(*left > 0, "an event beyond those that were to be handled");
+                *left -= 1;
+            }
             Self::Once(_) | Self::ThereAndBack | Self::Cut(_) => {}
         }
     }

@@ -28,6 +28,8 @@ impl<W: Write> BlockWriter<W> {
     }
 
     pub(super) fn write(&mut self, kind: u8, bytes: &[u8]) -> io::Result<()> {
+        debug_assert!([HEAD, LPS, EVENTS, END].contains(&kind), "CKPT-B: no reader knows {kind}");
+        debug_assert!(kind != END || bytes.is_empty(), "CKPT-B: something is behind the end");
         let too_long = |_| io::Error::new(io::ErrorKind::FileTooLarge, "a state is too large");
         let len = u32::try_from(bytes.len()).map_err(too_long)?;
         self.0.write_all(&[kind])?;
@@ -42,14 +44,19 @@ pub(super) struct BlockReader<R> {
     from: R,
     /// The kind of the next block, if it was looked at.
     next: Option<u8>,
+    is_over: bool,
 }
 
 impl<R: Read> BlockReader<R> {
     pub(super) fn open(mut from: R) -> io::Result<Self> {
         let mut mark = [0; MARK.len()];
-        from.read_exact(&mut mark).map_err(|_| damaged("it is no checkpoint of Warpline"))?;
+        let none = || damaged("it is no checkpoint of Warpline");
+        from.read_exact(&mut mark).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => none(),
+            _ => error,
+        })?;
         if mark != MARK {
-            return Err(damaged("it is no checkpoint of Warpline"));
+            return Err(none());
         }
         let format = u32::from_le_bytes(read(&mut from)?);
         if format != FORMAT {
@@ -58,11 +65,12 @@ impl<R: Read> BlockReader<R> {
             );
             return Err(damaged(&what));
         }
-        Ok(Self { from, next: None })
+        Ok(Self { from, next: None, is_over: false })
     }
 
     /// The contents of the next block, if it is of this kind.
     pub(super) fn next(&mut self, kind: u8) -> io::Result<Option<Vec<u8>>> {
+        debug_assert!(!self.is_over, "CKPT-B: a block behind the end is asked for");
         let next = match self.next {
             Some(next) => next,
             None => read::<1>(&mut self.from)?[0],
@@ -83,7 +91,13 @@ impl<R: Read> BlockReader<R> {
             return Err(damaged("it is damaged: a checksum is wrong"));
         }
         self.next = None;
+        self.is_over = kind == END;
         Ok(Some(bytes))
+    }
+
+    /// Whether the last block was read.
+    pub(super) const fn is_over(&self) -> bool {
+        self.is_over
     }
 
     pub(super) fn is_at_end(&mut self) -> io::Result<bool> {

@@ -1,7 +1,7 @@
 //! A session as a file: all that another program needs to go on with the run, on any engine.
 //!
-//! Called through [`Session::save`] and [`Simulation::resume`]. [`blocks`](super::blocks) has the
-//! layout of the file; here is what stands in it.
+//! Called through [`Session::save`] and `Simulation::resume`. [`blocks`] has the layout of the
+//! file; here is what stands in it.
 //!
 //! # Invariants
 //!
@@ -26,8 +26,9 @@ use warpline_core::{
 use super::{Session, State, blocks};
 use crate::{
     Details, RunError, Totals,
-    cut::{Cut, Whole},
+    cut::{Cut, LeftEvent, Whole},
     engines::Engines,
+    error::CheckpointError,
     event::{Buffer, Event, Inline, Message, io_from_code, io_to_code},
     files::PartialFile,
     handling::{Core, Lp, Value},
@@ -40,16 +41,6 @@ const BLOCK_BYTES: usize = 1 << 20;
 const TEXT_MAX: usize = 1 << 16;
 /// How many parameters an error names.
 const DIFFERENCES_MAX: usize = 6;
-
-/// Why a checkpoint could not be written, or not be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {what}", file.display())]
-pub struct CheckpointError {
-    /// The file.
-    pub file: PathBuf,
-    /// What is wrong, and what to do.
-    pub what: String,
-}
 
 /// What stands at the beginning of a checkpoint: of which run it is, and of which point.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -117,19 +108,16 @@ impl<M: Model> Codec<M> {
         Ok(Lp { state: self.state.read(bytes)?, core: Core { rng, sent, digest } })
     }
 
-    fn write_event(&self, event: &Event<Inline<Message<M>>>, bytes: &mut Vec<u8>) {
+    fn write_event(&self, event: &LeftEvent<M>, bytes: &mut Vec<u8>) {
         let Event { key, to, io, message } = event;
+        debug_assert!(io_to_code(*io) <= u8::MAX.into(), "CKPT-B: the kind takes more than a byte");
         append_words(bytes, key.words());
         bytes.extend(to.get().to_le_bytes());
         bytes.push(io_to_code(*io) as u8);
         self.message.write(message.get(), bytes);
     }
 
-    fn read_event(
-        &self,
-        bytes: &mut &[u8],
-        lps: usize,
-    ) -> Result<Event<Inline<Message<M>>>, WireError> {
+    fn read_event(&self, bytes: &mut &[u8], lps: usize) -> Result<LeftEvent<M>, WireError> {
         let key = EventKey::from_words(take_words(bytes)?);
         let key = key.filter(|key| key.sender().index() < lps);
         let key = key.ok_or_else(|| WireError::new("an event has no key"))?;
@@ -169,7 +157,15 @@ impl Checkpoint {
     ///
     /// If it cannot be read, or is none.
     pub fn read(path: &Path) -> Result<Self, CheckpointError> {
-        let read = || Self::head(&mut BlockReader::open(fs::File::open(path)?)?);
+        let read = || {
+            let mut reader = BlockReader::open(BufReader::new(fs::File::open(path)?))?;
+            let head = Self::head(&mut reader)?;
+            // What does not hold to its end is of no use.
+            for kind in [blocks::LPS, blocks::EVENTS] {
+                while reader.next(kind)?.is_some() {}
+            }
+            end(&mut reader).map(|()| head)
+        };
         read().map_err(|refusal| refused(path, refusal))
     }
 
@@ -208,9 +204,16 @@ impl Checkpoint {
         if self.seed != seed {
             return Err(format!("it is of seed {}, and not of {seed}", self.seed));
         }
+        if self.version != env!("CARGO_PKG_VERSION") {
+            return Err(format!(
+                "it was written by Warpline {}, and this is {}: go on with that version",
+                self.version,
+                env!("CARGO_PKG_VERSION")
+            ));
+        }
         if self.layout != Codec::<M>::LAYOUT || self.lps != model.lp_count() as u64 {
             return Err("it is of another build of the model, or of another kind of machine: its \
-                        states or messages have another size"
+                        states or messages lie otherwise in memory"
                 .to_owned());
         }
         Ok(())
@@ -225,6 +228,7 @@ fn text_of(parameters: &dyn fmt::Debug) -> String {
         let whole = text.len();
         let end = (0..=TEXT_MAX).rev().find(|&end| text.is_char_boundary(end));
         text.truncate(end.unwrap_or_default());
+        debug_assert!(text.len() <= TEXT_MAX, "CKPT-B: a head of {} bytes", text.len());
         text += &format!("\n({whole} bytes in all, with the checksum {checksum:08x})");
     }
     text
@@ -232,6 +236,7 @@ fn text_of(parameters: &dyn fmt::Debug) -> String {
 
 /// Which parameters differ.
 fn differences(before: &str, now: &str) -> String {
+    debug_assert_ne!(before, now, "parameters that are equal differ in nothing");
     let (mut before, mut now) = (before.lines(), now.lines());
     let mut found = Vec::new();
     loop {
@@ -253,13 +258,26 @@ fn differences(before: &str, now: &str) -> String {
 }
 
 impl<M: Model, E: Engines> Session<'_, M, E> {
+    /// Refuses to write checkpoints to a file where that cannot be, before a long run finds out.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`save`](Self::save), as far as they can be foreseen.
+    pub fn check_saving(&self, path: &Path) -> Result<(), RunError> {
+        let check = || -> Result<(), Refusal> {
+            Codec::of(self.model()).map_err(Refusal::Other)?;
+            Ok(PartialFile::create(path).map(drop)?)
+        };
+        Ok(self.guard(check)?.map_err(|refusal| refused(path, refusal))?)
+    }
+
     /// Writes a checkpoint. The file gets its name when it is complete, and an older one of this
     /// name becomes `NAME.previous`.
     ///
     /// # Errors
     ///
-    /// [`RunError::Checkpoint`] if the model [does not say](Model::state_wire) how its states become
-    /// bytes, or the file cannot be written; then the older one is as it was.
+    /// [`RunError::Checkpoint`] if the model [does not say](Model::state_wire) how its states
+    /// become bytes, or the file cannot be written; then the older one is as it was.
     pub fn save(&self, path: &Path) -> Result<(), RunError> {
         let state = self.state()?;
         let written = self.guard(|| write(&*self.model, self.settings.seed, state, path))?;
@@ -278,6 +296,7 @@ fn write<M: Model>(model: &M, seed: u64, state: &State<M>, path: &Path) -> Resul
     let head = Checkpoint::of(model, seed, state);
     let head = postcard::to_allocvec(&head).map_err(|error| Refusal::Other(error.to_string()))?;
     let Cut { lps, pending, .. } = &state.whole.0;
+    let path = &named_by(path);
     let file = PartialFile::create(path)?;
     let keeps_older = file.is_regular() && path.exists();
     file.fill(|file| {
@@ -295,12 +314,22 @@ fn write<M: Model>(model: &M, seed: u64, state: &State<M>, path: &Path) -> Resul
         }
         Ok(())
     })?;
+    // Its name, too, should be there after a power failure; not every system can promise that.
+    if let Some(folder) = path.parent().and_then(|folder| fs::File::open(folder).ok()) {
+        let _ = folder.sync_all();
+    }
     Ok(())
+}
+
+/// The file that a name stands for: a symbolic link stays, and what it names is replaced.
+fn named_by(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Gives the checkpoint that is there a second name (CKPT-A).
 fn keep_as_previous(path: &Path) -> io::Result<()> {
     let older = previous(path);
+    debug_assert!(older != path, "CKPT-A: {} would replace itself", path.display());
     // Two names for a moment, so that there is one at all times; not every system can do that.
     let _ = fs::remove_file(&older);
     fs::hard_link(path, &older).or_else(|_| fs::rename(path, &older))
@@ -325,6 +354,7 @@ fn write_all<T>(
             write(item, &mut bytes);
             count += 1;
         }
+        debug_assert!(count > 0, "CKPT-B: a block without an item");
         bytes[..4].copy_from_slice(&count.to_le_bytes());
         writer.write(kind, &bytes)?;
     }
@@ -340,14 +370,20 @@ fn read<M: Model>(model: &M, seed: u64, path: &Path) -> Result<State<M>, Refusal
     let count = model.lp_count();
     read_all(&mut reader, blocks::LPS, &mut lps, |bytes| codec.read_lp(bytes))?;
     read_all(&mut reader, blocks::EVENTS, &mut pending, |bytes| codec.read_event(bytes, count))?;
-    if reader.next(blocks::END)?.is_none() || !reader.is_at_end()? {
-        return Err(damaged("something else is where its end should be"));
+    end(&mut reader)?;
+    let is_sound = |event: &LeftEvent<M>| {
+        let sender: &Lp<M::Lp> = &lps[event.key.sender().index()];
+        event.key.sequence() < sender.core.sent && event.key.time_value() >= head.now
+    };
+    if lps.len() != count || !pending.iter().all(is_sound) || has_twins(&pending) {
+        return Err(damaged("it has events that cannot be pending"));
     }
     let sent = lps.iter().map(|lp: &Lp<M::Lp>| lp.core.sent).fold(0, u64::saturating_add);
     let is_whole = (lps.len(), pending.len() as u64) == (count, head.pending_events)
         && sent.checked_sub(head.pending_events) == Some(head.totals.committed_events);
     let now = VirtualTime::new(head.now).ok().filter(|_| is_whole);
     let now = now.ok_or_else(|| damaged("LPs or events are missing"))?;
+    debug_assert!(reader.is_over(), "CKPT-B: blocks are left");
     let whole = Whole(Cut::new(lps, pending));
     let ids: Vec<_> = (0..count).map(LpId::from_index).collect();
     if whole.0.digest(&ids) != head.totals.digest {
@@ -356,6 +392,22 @@ fn read<M: Model>(model: &M, seed: u64, path: &Path) -> Result<State<M>, Refusal
     let Checkpoint { is_past_now, totals, wall_seconds, .. } = head;
     let wall = std::time::Duration::try_from_secs_f64(wall_seconds).unwrap_or_default();
     Ok(State { whole, now, is_past_now, totals, wall, details: Details::default() })
+}
+
+/// Whether two events have one number of one sender.
+fn has_twins<B>(pending: &[Event<B>]) -> bool {
+    let mut numbers: Vec<_> =
+        pending.iter().map(|event| (event.key.sender(), event.key.sequence())).collect();
+    numbers.sort_unstable();
+    numbers.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+/// Nothing follows.
+fn end(reader: &mut BlockReader<impl Read>) -> Result<(), Refusal> {
+    if reader.next(blocks::END)?.is_none() || !reader.is_at_end()? {
+        return Err(damaged("something else is where its end should be"));
+    }
+    Ok(())
 }
 
 /// Reads the items of all blocks of a kind.
@@ -379,8 +431,9 @@ fn read_all<T>(
     Ok(())
 }
 
-/// Where the checkpoint before the last one is.
-pub(super) fn previous(path: &Path) -> PathBuf {
+/// Where the checkpoint before the last one of this name is.
+#[must_use]
+pub fn previous(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(".previous");
     PathBuf::from(name)
@@ -390,7 +443,7 @@ fn refused(path: &Path, refusal: Refusal) -> CheckpointError {
     let what = match refusal {
         Refusal::Other(what) => what,
         Refusal::Io(error) => {
-            let older = previous(path);
+            let older = previous(&named_by(path));
             let is_damaged = error.kind() == io::ErrorKind::InvalidData
                 || error.kind() == io::ErrorKind::UnexpectedEof;
             match is_damaged && older.exists() {

@@ -1,18 +1,17 @@
 //! A run in steps: [`Session`] goes on to a point of virtual time and stops there, so that its
 //! states can be read, something can be changed, and several futures can be tried.
 //!
-//! Called by users, through [`Simulation::session`]. Between two steps there is a whole
-//! [cut](crate::cut), as no engine in particular has it. Each step is a run of an engine that begins
-//! with that cut and leaves the next one, so the engine may change from step to step.
+//! Called by users, through [`Simulation::session`](crate::Simulation). Between two steps there is
+//! a whole cut (`cut.rs`), as no engine in particular has it. Each step is a run of an engine that
+//! begins with that cut and leaves the next one, so the engine may change from step to step.
 //!
 //! # Invariants
 //!
-//! - **SESSION-A.** A session that is never interfered with commits what [`Simulation::run`]
-//!   commits, wherever it stops and whichever engines carry it out.
+//! - **SESSION-A.** A session that is never interfered with commits what a run commits, wherever it
+//!   stops and whichever engines carry it out.
 //! - **SESSION-B.** An event from outside has the key of an event that its receiver has sent to
 //!   itself. So it is ordered by rule, and its place does not depend on the engine.
 
-mod any;
 mod blocks;
 mod checkpoint;
 mod snapshot;
@@ -21,24 +20,23 @@ use std::{fmt, marker::PhantomData, ops::ControlFlow, path::Path, sync::Arc, tim
 
 use warpline_core::{EventKey, LogicalProcess, LpId, Model, VirtualTime};
 
-pub use any::{AnySession, AnySnapshot};
-pub use checkpoint::{Checkpoint, CheckpointError};
+pub use checkpoint::{Checkpoint, previous};
 pub use snapshot::Snapshot;
 
 use crate::{
-    ConfigError, Details, Engine, Progress, Report, RunError, Simulation, Totals,
-    any_model::Only,
+    ConfigError, Details, Engine, EngineKind, Progress, Report, RunError, Totals, conservative,
     cut::{Rest, Whole},
-    engines::{All, Engines, Job},
-    event::{Buffer, Event, Inline, Message},
+    engines::{All, Engines, Job, after_trial, refuse_cuts},
+    event::{Buffer, Event, Inline},
     handling::{Lp, Value},
     panics,
     run::{self, Ranks},
     settings::{Parallel, Settings},
-    simulation::after_trial,
     watch::Watch,
 };
-use snapshot::copy_of;
+
+/// How a step ends for its engine.
+type StepEnded<M> = Result<Report<Rest<M>>, RunError>;
 
 /// What a step of a session has done.
 #[derive(Clone, Debug)]
@@ -102,13 +100,16 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         let mut session = Self::without_state(model, settings, watch)?;
         // An interruption here would leave out LPs.
         let report = session.carry_out(&mut Watch::default(), 0.0, None)?;
+        let whole = report.output.cut();
+        debug_assert_eq!(whole.0.lps.len(), session.model.lp_count(), "CUT-A: an LP is missing");
+        debug_assert_eq!(whole.0.committed(), 0, "SESSION-A: an event before time zero");
         session.state = Some(State {
             now: VirtualTime::ZERO,
             is_past_now: false,
             totals: report.totals,
             wall: report.wall,
             details: report.details,
-            whole: report.output.cut(),
+            whole,
         });
         Ok(session)
     }
@@ -130,6 +131,8 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         settings: Settings,
         watch: Watch<'a>,
     ) -> Result<Self, RunError> {
+        panics::catch(|| Self::check_engine(&model, &settings.engine))
+            .map_err(|fault| run::model_error(fault, None, &settings.parallel()))??;
         let settings = after_trial(|trial| E::count(&*model, trial), &settings)?.into_owned();
         Ok(Self { model, settings, watch, state: None, engines: PhantomData })
     }
@@ -139,9 +142,9 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     ///
     /// # Errors
     ///
-    /// - [`RunError::Config`] if `time` is earlier than [`now`](Self::now), or the engine cannot
-    ///   begin with a session's state; nothing has changed then.
-    /// - Those of [`Simulation::run`]; the session has no state then.
+    /// - [`RunError::Config`] with the key `until` if `time` is earlier than [`now`](Self::now), or
+    ///   equal to it where events at that very time are committed; nothing has changed then.
+    /// - Those of [`Simulation::run`](crate::Simulation::run); the session has no state then.
     pub fn run_until(&mut self, time: f64) -> Result<Step, RunError> {
         let mut watch = std::mem::take(&mut self.watch);
         let step = self.run_watched(time, &mut watch);
@@ -168,13 +171,15 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     }
 
     fn run_watched(&mut self, time: f64, watch: &mut Watch<'_>) -> Result<Step, RunError> {
-        let now = self.state()?.now;
-        ConfigError::check(time >= now.get(), "until", time, &format!("{now} or later"))?;
+        let State { now, is_past_now, .. } = *self.state()?;
+        let ok = if is_past_now { time > now.get() } else { time >= now.get() };
+        let allowed = format!("{} {now}", if is_past_now { "later than" } else { "not before" });
+        ConfigError::check(ok, "until", time, &allowed)?;
         self.step(watch, time, |session, watch, whole| session.carry_out(watch, time, Some(whole)))
     }
 
-    /// Handles the first `events` pending events that are due before the end that the simulation
-    /// was given, on the sequential engine: for a look at each.
+    /// Handles the first `events` events, whenever they are due, on the sequential engine: for a
+    /// look at each.
     ///
     /// # Errors
     ///
@@ -182,11 +187,16 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     pub fn run_events(&mut self, events: u64) -> Result<Step, RunError> {
         let mut watch = std::mem::take(&mut self.watch);
         let step = self.step(&mut watch, f64::INFINITY, |session, watch, whole| {
-            let settings = Settings { leaves_cut: true, ..session.settings.clone() };
+            let end = f64::INFINITY;
+            let settings = Settings { leaves_cut: true, end, ..session.settings.clone() };
             let job = Job { settings: &settings, watch, ranks: &Ranks::alone() };
             E::run_some(session.model(), job, (whole, events))
         });
         self.watch = watch;
+        debug_assert!(
+            step.as_ref().is_ok_and(|step| step.totals.committed_events <= events) || step.is_err(),
+            "SESSION-A: more events than were asked for"
+        );
         step
     }
 
@@ -216,8 +226,10 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     ///
     /// If a step has failed.
     pub fn next_event_time(&self) -> Result<Option<VirtualTime>, RunError> {
-        let pending = &self.state()?.whole.0.pending;
-        Ok(pending.iter().map(|event| event.key.time()).min())
+        let State { whole, now, .. } = self.state()?;
+        let next = whole.0.pending.iter().map(|event| event.key.time()).min();
+        debug_assert!(next.is_none_or(|next| next >= *now), "SESSION-A: {next:?} is before {now}");
+        Ok(next)
     }
 
     /// How many events are pending.
@@ -245,6 +257,11 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     /// [`RunError::Model`] if code of the model panics.
     pub fn report(&self) -> Result<Report<M::Output>, RunError> {
         let State { whole, now, totals, wall, details, .. } = self.state()?;
+        debug_assert_eq!(
+            whole.0.committed(),
+            totals.committed_events,
+            "SESSION-A: the report would tell of other events"
+        );
         let settings = self.of_errors();
         let copies = (0..)
             .zip(&whole.0.lps)
@@ -292,6 +309,10 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         let due = due.ok_or_else(|| ConfigError::new("time", time, allowed))?;
         // SESSION-B.
         let key = EventKey::new(due, 0, to, core.sent);
+        debug_assert!(
+            whole.0.pending.iter().all(|event| event.key != key),
+            "SESSION-B: two events have the key {key:?}"
+        );
         core.sent += 1;
         let message = Inline::store(Value(message), &mut Vec::new());
         whole.0.pending.push(Event { key, to, io: None, message });
@@ -302,10 +323,33 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     ///
     /// # Errors
     ///
-    /// If a trial that its placement asks for fails.
+    /// [`RunError::Config`] if it cannot: it looks at a whole run, was not compiled, or needs
+    /// another model. Or if a trial that its placement asks for fails. Nothing has changed then.
     pub fn set_engine(&mut self, engine: impl Into<Engine>) -> Result<(), RunError> {
-        let settings = self.settings.with(engine.into());
+        let engine = engine.into();
+        Self::check_engine(self.model(), &engine)?;
+        let settings = self.settings.with(engine);
         self.settings = after_trial(|trial| E::count(self.model(), trial), &settings)?.into_owned();
+        Ok(())
+    }
+
+    /// Limits the bytes of event buffers in the next steps, as
+    /// [`Simulation::memory`](crate::Simulation::memory) does; none for no limit.
+    pub const fn set_memory(&mut self, bytes: Option<u64>) {
+        self.settings.memory = bytes;
+    }
+
+    /// Refuses an engine before it gets the state.
+    fn check_engine(model: &M, engine: &Engine) -> Result<(), ConfigError> {
+        use EngineKind::{Auto, Conservative, Sequential, Speculative, TimeWarp};
+        let kind = engine.kind();
+        let ok = matches!(kind, Auto | Sequential | Conservative | Speculative | TimeWarp);
+        refuse_cuts(kind, !ok)?;
+        let allowed = "one of the engines that the model was compiled with (`warpline::Only`)";
+        ConfigError::check(E::has(kind), "engine", kind, allowed)?;
+        if let Engine::Conservative(conservative) = engine {
+            conservative::resolve(conservative.synchronization.kind(), model)?;
+        }
         Ok(())
     }
 
@@ -315,106 +359,12 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         &self.model
     }
 
-    /// A copy of all states and pending events.
-    ///
-    /// # Errors
-    ///
-    /// If a step has failed, or a copy panics.
-    pub fn snapshot(&self) -> Result<Snapshot<M>, RunError>
-    where
-        <M::Lp as LogicalProcess>::Message: Clone,
-    {
-        self.snapshot_with(&Clone::clone)
-    }
-
-    /// Goes back to a snapshot of this session, or goes on from one of another session of the same
-    /// model.
-    ///
-    /// # Errors
-    ///
-    /// If it is of a model with another number of LPs, or a copy panics.
-    pub fn restore(&mut self, snapshot: &Snapshot<M>) -> Result<(), RunError>
-    where
-        <M::Lp as LogicalProcess>::Message: Clone,
-    {
-        self.restore_with(snapshot, &Clone::clone)
-    }
-
-    fn restore_with(
-        &mut self,
-        snapshot: &Snapshot<M>,
-        copy: &dyn Fn(&Message<M>) -> Message<M>,
-    ) -> Result<(), RunError> {
-        let (lps, all) = (snapshot.0.whole.0.lps.len(), self.model.lp_count());
-        ConfigError::check(lps == all, "snapshot", lps, &format!("of {all} LPs"))?;
-        self.state = Some(self.guard(|| copy_of(&snapshot.0, copy))?);
-        Ok(())
-    }
-
-    /// Another session that goes on from here: the same states, pending events and random streams.
-    /// Both may go on, each by itself. The new one has no observer.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`snapshot`](Self::snapshot).
-    pub fn branch(&self) -> Result<Session<'a, M, E>, RunError>
-    where
-        <M::Lp as LogicalProcess>::Message: Clone,
-    {
-        self.branch_from(self.snapshot()?, Arc::clone(&self.model))
-    }
-
-    /// Another session that goes on from here as `model`, which has the same LPs and other
-    /// parameters. The random streams go on from the same point, so that branches have common
-    /// random numbers.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`snapshot`](Self::snapshot), and [`RunError::Config`] if the model
-    /// [may not go on](Model::adapt) with these LPs.
-    pub fn branch_as(&self, model: M) -> Result<Session<'a, M, E>, RunError>
-    where
-        <M::Lp as LogicalProcess>::Message: Clone,
-    {
-        let snapshot = self.snapshot()?;
-        self.branch_from(snapshot, Arc::new(model))
-    }
-
-    fn branch_from(&self, from: Snapshot<M>, model: Arc<M>) -> Result<Self, RunError> {
-        let Snapshot(mut state) = from;
-        if !Arc::ptr_eq(&model, &self.model) {
-            let (now, before) = (model.lp_count(), self.model.lp_count());
-            let allowed = format!("{before}, as before the branch");
-            ConfigError::check(now == before, "lp_count", now, &allowed)?;
-            let refused = |why| {
-                let allowed = format!("a model that may go on with these LPs: {why}");
-                ConfigError::new("branch", model.name(), allowed)
-            };
-            for (number, lp) in state.whole.0.lps.iter_mut().enumerate() {
-                let id = LpId::from_index(number);
-                let adapted = self.guard(|| model.adapt(&self.model, id, &mut lp.state))?;
-                adapted.map_err(refused)?;
-            }
-        }
-        let watch = Watch { stop: self.watch.stop, ..Watch::default() };
-        let (settings, engines) = (self.settings.clone(), PhantomData);
-        Ok(Self { model, settings, watch, state: Some(state), engines })
-    }
-
-    fn snapshot_with(
-        &self,
-        copy: &dyn Fn(&Message<M>) -> Message<M>,
-    ) -> Result<Snapshot<M>, RunError> {
-        let state = self.state()?;
-        Ok(Snapshot(self.guard(|| copy_of(state, copy))?))
-    }
-
     fn state(&self) -> Result<&State<M>, RunError> {
         self.state.as_ref().ok_or_else(without_state)
     }
 
     /// Runs code of the model outside of any event.
-    fn guard<T>(&self, code: impl FnOnce() -> T) -> Result<T, RunError> {
+    pub(crate) fn guard<T>(&self, code: impl FnOnce() -> T) -> Result<T, RunError> {
         panics::catch(code).map_err(|fault| run::model_error(fault, None, &self.of_errors()))
     }
 
@@ -424,22 +374,17 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         &mut self,
         watch: &mut Watch<'w>,
         until: f64,
-        carry_out: impl FnOnce(&Self, &mut Watch<'w>, Whole<M>) -> Result<Report<Rest<M>>, RunError>,
+        carry_out: impl FnOnce(&Self, &mut Watch<'w>, Whole<M>) -> StepEnded<M>,
     ) -> Result<Step, RunError> {
-        let kind = self.settings.engine.kind();
-        let allowed = "one of the engines that the model was compiled with (`warpline::Only`)";
-        ConfigError::check(E::has(kind), "engine", kind, allowed)?;
         let mut state = self.state.take().ok_or_else(without_state)?;
+        debug_assert!(until >= state.now.get(), "SESSION-A: a step back to {until}");
         let end = VirtualTime::new(self.settings.end).unwrap_or(VirtualTime::MAX);
         (watch.is_ended, watch.session) = (false, Some((end, state.wall)));
         let log_end = state.whole.0.log_end;
         let report = carry_out(self, watch, state.whole)?;
         let Report { interrupted, end_time, totals, details, wall, output, .. } = report;
         match VirtualTime::new(until) {
-            Ok(until) if !interrupted => {
-                state.is_past_now &= until == state.now;
-                state.now = until;
-            }
+            Ok(until) if !interrupted => (state.now, state.is_past_now) = (until, false),
             _ if totals.committed_events > 0 => {
                 (state.now, state.is_past_now) = (end_time.max(state.now), true);
             }
@@ -450,6 +395,16 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         state.whole.0.log_end = state.whole.0.log_end.max(log_end);
         state.totals.append(&totals);
         state.totals.digest = totals.digest;
+        debug_assert_eq!(
+            state.whole.0.committed(),
+            state.totals.committed_events,
+            "SESSION-A: events are lost or doubled"
+        );
+        debug_assert_eq!(
+            state.whole.0.lps.len(),
+            self.model.lp_count(),
+            "CUT-A: an engine has left out an LP"
+        );
         state.wall += wall;
         state.details.clone_from(&details);
         self.state = Some(state);
@@ -457,12 +412,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     }
 
     /// Runs the engine up to that time, from a cut on or from the start.
-    fn carry_out(
-        &self,
-        watch: &mut Watch<'_>,
-        until: f64,
-        from: Option<Whole<M>>,
-    ) -> Result<Report<Rest<M>>, RunError> {
+    fn carry_out(&self, watch: &mut Watch<'_>, until: f64, from: Option<Whole<M>>) -> StepEnded<M> {
         let settings = Settings { leaves_cut: true, end: until, ..self.settings.clone() };
         let job = Job { settings: &settings, watch, ranks: &Ranks::alone() };
         let report = E::run(self.model(), job, from)?;
@@ -472,51 +422,6 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     /// The settings as errors that belong to no event tell them.
     fn of_errors(&self) -> Parallel<'_> {
         Parallel { engine: self.settings.engine.kind(), ..self.settings.parallel() }
-    }
-}
-
-impl<'a, M: Model> Simulation<'a, M> {
-    /// Begins a run in steps: makes the LPs, and lets each send its first events.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run`](Self::run).
-    pub fn session(self) -> Result<Session<'a, M>, RunError> {
-        let Self { model, settings, watch } = self;
-        Session::begin(Arc::new(model), settings, watch)
-    }
-
-    /// Goes on with a [checkpoint](Session::save) of this model, with these parameters and this
-    /// seed; the engine may be another one.
-    ///
-    /// # Errors
-    ///
-    /// [`RunError::Checkpoint`] if the file cannot be read, is damaged, or is of another run.
-    pub fn resume(self, checkpoint: &Path) -> Result<Session<'a, M>, RunError> {
-        let Self { model, settings, watch } = self;
-        Session::resume(Arc::new(model), settings, watch, checkpoint)
-    }
-}
-
-impl<'a, E: Engines, M: Model> Simulation<'a, Only<E, M>> {
-    /// Begins a run in steps, each on one of these engines.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run`](Self::run).
-    pub fn session(self) -> Result<Session<'a, M, E>, RunError> {
-        let Self { model, settings, watch } = self;
-        Session::begin(model.shared(), settings, watch)
-    }
-
-    /// Goes on with a [checkpoint](Session::save).
-    ///
-    /// # Errors
-    ///
-    /// [`RunError::Checkpoint`] if the file cannot be read, is damaged, or is of another run.
-    pub fn resume(self, checkpoint: &Path) -> Result<Session<'a, M, E>, RunError> {
-        let Self { model, settings, watch } = self;
-        Session::resume(model.shared(), settings, watch, checkpoint)
     }
 }
 

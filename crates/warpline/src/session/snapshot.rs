@@ -1,14 +1,18 @@
-//! Copies of all that a session is: for going back, and for branches.
+//! Copies of all that a session is: for going back, and for branches, which may have other
+//! parameters.
 
-use std::fmt;
+use std::{fmt, marker::PhantomData, sync::Arc};
 
-use warpline_core::Model;
+use warpline_core::{LogicalProcess, LpId, Model};
 
-use super::State;
+use super::{Session, State};
 use crate::{
-    cut::{Cut, Whole},
+    ConfigError, RunError,
+    cut::{Cut, LeftEvent, Whole},
+    engines::Engines,
     event::{Buffer, Event, Inline, Message},
     handling::Value,
+    watch::Watch,
 };
 
 /// A session's states and pending events at one point, from
@@ -21,17 +25,119 @@ impl<M: Model> fmt::Debug for Snapshot<M> {
     }
 }
 
+impl<'a, M: Model, E: Engines> Session<'a, M, E> {
+    /// A copy of all states and pending events.
+    ///
+    /// # Errors
+    ///
+    /// If a step has failed, or a copy panics.
+    pub fn snapshot(&self) -> Result<Snapshot<M>, RunError>
+    where
+        <M::Lp as LogicalProcess>::Message: Clone,
+    {
+        self.snapshot_with(&Clone::clone)
+    }
+
+    /// Goes back to a snapshot of this session, or goes on from one of another session of the same
+    /// model.
+    ///
+    /// # Errors
+    ///
+    /// If it is of a model with another number of LPs, or a copy panics.
+    pub fn restore(&mut self, snapshot: &Snapshot<M>) -> Result<(), RunError>
+    where
+        <M::Lp as LogicalProcess>::Message: Clone,
+    {
+        self.restore_with(snapshot, &Clone::clone)
+    }
+
+    pub(crate) fn restore_with(
+        &mut self,
+        snapshot: &Snapshot<M>,
+        copy: &dyn Fn(&Message<M>) -> Message<M>,
+    ) -> Result<(), RunError> {
+        let (lps, all) = (snapshot.0.whole.0.lps.len(), self.model.lp_count());
+        ConfigError::check(lps == all, "snapshot", lps, &format!("of {all} LPs"))?;
+        self.state = Some(self.guard(|| copy_of(&snapshot.0, copy))?);
+        Ok(())
+    }
+
+    /// Another session that goes on from here: the same states, pending events and random streams.
+    /// Both may go on, each by itself. The new one has no observer.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`snapshot`](Self::snapshot).
+    pub fn branch(&self) -> Result<Session<'a, M, E>, RunError>
+    where
+        <M::Lp as LogicalProcess>::Message: Clone,
+    {
+        self.branch_from(self.snapshot()?, Arc::clone(&self.model))
+    }
+
+    /// Another session that goes on from here as `model`, which has the same LPs and other
+    /// parameters. The random streams go on from the same point, so that branches have common
+    /// random numbers.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`snapshot`](Self::snapshot), and [`RunError::Config`] if the model
+    /// [may not go on](Model::adapt) with these LPs.
+    pub fn branch_as(&self, model: M) -> Result<Session<'a, M, E>, RunError>
+    where
+        <M::Lp as LogicalProcess>::Message: Clone,
+    {
+        let snapshot = self.snapshot()?;
+        self.branch_from(snapshot, Arc::new(model))
+    }
+
+    pub(crate) fn branch_from(&self, from: Snapshot<M>, model: Arc<M>) -> Result<Self, RunError> {
+        let Snapshot(mut state) = from;
+        if !Arc::ptr_eq(&model, &self.model) {
+            let (now, before) = (model.lp_count(), self.model.lp_count());
+            let allowed = format!("{before}, as before the branch");
+            ConfigError::check(now == before, "lp_count", now, &allowed)?;
+            let refused = |why| {
+                let allowed = format!("a model that may go on with these LPs: {why}");
+                ConfigError::new("branch", model.name(), allowed)
+            };
+            for (number, lp) in state.whole.0.lps.iter_mut().enumerate() {
+                let id = LpId::from_index(number);
+                let adapted = self.guard(|| model.adapt(&self.model, id, &mut lp.state))?;
+                adapted.map_err(refused)?;
+            }
+        }
+        debug_assert_eq!(state.whole.0.lps.len(), model.lp_count(), "CUT-A: an LP is missing");
+        let watch = Watch { stop: self.watch.stop, ..Watch::default() };
+        let (settings, engines) = (self.settings.clone(), PhantomData);
+        Ok(Self { model, settings, watch, state: Some(state), engines })
+    }
+
+    pub(crate) fn snapshot_with(
+        &self,
+        copy: &dyn Fn(&Message<M>) -> Message<M>,
+    ) -> Result<Snapshot<M>, RunError> {
+        let state = self.state()?;
+        Ok(Snapshot(self.guard(|| copy_of(state, copy))?))
+    }
+
+    pub(crate) fn shared_model(&self) -> Arc<M> {
+        Arc::clone(&self.model)
+    }
+}
+
 /// A copy of where a session is; `copy` copies a message.
 pub(super) fn copy_of<M: Model>(
     state: &State<M>,
     copy: &dyn Fn(&Message<M>) -> Message<M>,
 ) -> State<M> {
     let Cut { lps, pending, log_end } = &state.whole.0;
-    let copy_event = |&Event { key, to, io, ref message }: &Event<Inline<Message<M>>>| {
+    let copy_event = |&Event { key, to, io, ref message }: &LeftEvent<M>| {
         let message = Inline::store(Value(copy(message.get())), &mut Vec::new());
         Event { key, to, io, message }
     };
-    let pending = pending.iter().map(copy_event).collect();
+    let pending: Vec<_> = pending.iter().map(copy_event).collect();
+    debug_assert_eq!(pending.len(), state.whole.0.pending.len(), "CUT-A: an event was not copied");
     State {
         whole: Whole(Cut { lps: lps.clone(), pending, log_end: *log_end }),
         now: state.now,

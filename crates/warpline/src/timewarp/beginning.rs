@@ -5,16 +5,15 @@
 //!
 //! # Invariants
 //!
-//! - **BEGIN-A.** What is sent at the beginning is never canceled. An event of a cut is sent anew by
-//!   the worker of its sender, as a first event is, so its buffer comes from where the pool expects
-//!   it, and GVT counts it while it is on its way.
+//! - **BEGIN-A.** What is sent at the beginning is never canceled. An event of a cut is sent anew
+//!   by the worker of its sender, as a first event is, so its buffer comes from where the pool
+//!   expects it, and GVT counts it while it is on its way.
 
 use std::mem::needs_drop;
 
 use warpline_core::{LpId, Model};
 
 use super::{
-    Message,
     history::NONE,
     load::Work,
     logging,
@@ -23,15 +22,12 @@ use super::{
     worker::{End, Worker},
 };
 use crate::{
-    cut::Cut,
-    event::{Buffer, Event, Inline},
+    cut::{Cut, LeftEvent},
+    event::{Buffer, Event},
     handling::{self, Halt, Sink, Value},
     panics,
     timeline::Phase,
 };
-
-/// An event of a cut.
-pub(super) type LeftEvent<M> = Event<Inline<Message<M>>>;
 
 impl<M: Model> Worker<'_, M> {
     /// Makes the LPs and lets each send its first events, until `is_to_stop` returns true. Then not
@@ -108,7 +104,17 @@ impl<M: Model> Worker<'_, M> {
             }
             self.lps.push(begun(id, handling::Lp { state, core }));
         }
+        debug_assert_eq!(
+            self.lps.len(),
+            self.shared.directory.lps_of(self.me).len(),
+            "PLACE-A: an LP was not taken over"
+        );
         for Event { key, to, io, message } in cut.pending {
+            debug_assert_eq!(
+                self.sender.places[key.sender().index()].worker,
+                self.sender.id,
+                "BEGIN-A: {key:?} is sent by a worker that has not its sender"
+            );
             let (buffers, sender) = (&self.buffers, &mut self.sender);
             let outcome = panics::catch(|| {
                 let (sender, is_logging) = (&mut *sender, false);

@@ -1,30 +1,29 @@
-//! What workers leave at the end of a run that another engine goes on with: their LPs, and the events
-//! that are not committed.
+//! What workers leave at the end of a run that another engine goes on with: their LPs, and the
+//! events that are not committed.
 //!
-//! Called by [`run`](mod@super::run), for each worker that ends and then for all of them. Everything
-//! below GVT is committed then, and nothing else was handled or all of that was undone (CUT-A). So
-//! an event is in a pending set, among those that an LP waits for, or in the mail; and perhaps it is
-//! canceled by an anti-message that is in the mail, too.
+//! Called by [`reporting`](super::reporting), for each worker that ends and then for all of them.
+//! Everything below GVT is committed then, and nothing else was handled, or all of that was undone
+//! (CUT-A). So an event is in a pending set, among those that an LP waits for, or in the mail; and
+//! perhaps it is canceled by an anti-message that is in the mail, too.
 
 use warpline_core::{LpId, Model};
 
 use super::{
-    beginning::LeftEvent,
     event::Event,
     saving::Lp,
     shared::Shared,
     worker::{End, Worker},
 };
 use crate::{
-    cut::{Cut, Whole},
+    cut::{Cut, LeftEvent, Whole},
     event::{self, Buffer, Inline},
     handling::{self, Value},
     pending::PendingSet,
 };
 
 impl<M: Model> Worker<'_, M> {
-    /// Takes out all events that are not committed, with the numbers of their LPs, if they are to be
-    /// left to another engine.
+    /// Takes out all events that are not committed, with the numbers of their LPs, if they are to
+    /// be left to another engine.
     pub(super) fn take_pending(&mut self, end: End) -> Vec<Event> {
         let mut left = Vec::new();
         if !self.shared.settings.leaves_cut || end == End::Failed {
@@ -46,17 +45,28 @@ impl<M: Model> Shared<M> {
     /// The cut that all workers have left: their LPs in the order of their numbers, and `left`,
     /// what was in their pending sets and in the mail.
     pub(super) fn cut(&mut self, lps: Vec<Lp<M::Lp>>, left: Vec<Event>, log_end: u64) -> Whole<M> {
+        let all = left.len();
         let mut canceled: Vec<_> = left.iter().filter_map(|event| event.cancels()).collect();
         canceled.sort_unstable();
         let is_left =
             |event: &Event| event.cancels().is_none() && canceled.binary_search(event).is_err();
         let pending: Vec<LeftEvent<M>> =
             left.into_iter().filter(is_left).map(|event| self.take_message(event)).collect();
+        debug_assert_eq!(
+            all,
+            pending.len() + 2 * canceled.len(),
+            "CUT-A: an anti-message cancels nothing, or twice"
+        );
+        debug_assert!(
+            lps.is_sorted_by(|one, next| one.id < next.id),
+            "CUT-A: LPs are out of order"
+        );
         let lps = lps.into_iter().map(|Lp { state, core, .. }| handling::Lp { state, core });
         Whole(Cut { lps: lps.collect(), pending, log_end })
     }
 
     fn take_message(&mut self, event: Event) -> LeftEvent<M> {
+        debug_assert!(event.cancels().is_none(), "CUT-A: an anti-message has no message");
         let message = self.arena.take(event.buffer());
         let message = Inline::store(Value(message), &mut Vec::new());
         event::Event { key: event.key, to: LpId::new(event.lp), io: event.io(), message }

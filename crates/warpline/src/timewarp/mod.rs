@@ -30,7 +30,7 @@
 //! | [`remote`] | other ranks: remote events, remote anti-messages, GVT across ranks |
 //! | [`beginning`] | the first events, or a cut |
 //! | [`ending`], [`leaving`] | how a run ends for a worker, and what it leaves for another engine |
-//! | [`run`](mod@run) | threads, progress, the report |
+//! | [`run`](mod@run), [`reporting`] | threads, progress; the report |
 //! | [`checks`] | what holds between two turns, in debug builds |
 //! | [`alone`] | a single worker, which is the sequential engine |
 //! | [`shared`] | what the workers of a rank share |
@@ -71,6 +71,7 @@ mod progress;
 mod receiving;
 mod recording;
 mod remote;
+mod reporting;
 mod rollback;
 mod run;
 mod saving;

@@ -7,7 +7,6 @@ use warpline_memory::{Arena, BLOCK_ITEMS, Block, CachePadded, Inbox, Ticket, Wor
 
 use super::{
     Message,
-    beginning::LeftEvent,
     bottom_halves::BottomHalves,
     event::Event,
     gvt::Gvt,
@@ -19,7 +18,7 @@ use super::{
 };
 use crate::{
     RunError,
-    cut::{Parts, Whole},
+    cut::{LeftEvent, Parts, Whole},
     handling::Admission,
     monitor::{Board, board},
     placement::LpDirectory,

@@ -87,6 +87,7 @@
 mod census;
 mod cutting;
 mod drawing;
+mod errors;
 mod net;
 mod recorded;
 
@@ -97,7 +98,8 @@ use warpline_net::Transport;
 
 use self::{
     cutting::Cuts,
-    drawing::{Schedule, schedule, settings, without_features},
+    drawing::{Schedule, pool, schedule, settings, without_features},
+    errors::check_error,
     net::Net,
 };
 use super::{
@@ -110,7 +112,6 @@ use super::{
     worker::{End, Worker},
 };
 use crate::{
-    RunError,
     pending::PendingSet,
     run::{FailureOrder, Ranks},
     settings::{
@@ -248,8 +249,9 @@ fn simulate_on(
     let log = run.check(toy, truth);
     recorded::check(&shared, &mut run.workers);
     let rolled_back = run.workers.iter().map(|worker| worker.statistics.rolled_back).sum();
-    if let Some(log) = log.filter(|_| cuts.leave.is_some()) {
-        let left = run.workers.into_iter().map(cutting::Leaving::of).collect();
+    let log = log.filter(|_| cuts.leave.is_some());
+    let left = run.into_workers().filter(|_| log.is_some()).map(cutting::Leaving::of).collect();
+    if let Some(log) = log {
         cutting::go_on(toy, &settings, &mut shared[0], left, log, truth);
     }
     rolled_back
@@ -267,6 +269,12 @@ struct Run<'r> {
     /// Whether a worker was starved when it reported, as far as its steps were taken one by one.
     starved: Vec<bool>,
     gvt: Vec<Bound>,
+}
+
+impl<'r> Run<'r> {
+    fn into_workers(self) -> impl Iterator<Item = Worker<'r, Toy>> {
+        self.workers.into_iter()
+    }
 }
 
 impl Run<'_> {
@@ -447,34 +455,6 @@ impl Run<'_> {
         assert_eq!(log.blocking, truth.log.blocking);
         None
     }
-}
-
-fn check_error(error: RunError, toy: &Toy, log: &Log, truth: &Truth, shared: &Shared<Toy>) {
-    match (error, &truth.result) {
-        (RunError::Model(found), Err(RunError::Model(expected))) => {
-            let place = |place: &warpline_core::Place| (place.lp, place.event);
-            assert_eq!(place(&found.place), place(&expected.place), "{found}");
-            assert_eq!(found.fault, expected.fault);
-            assert_eq!(log.outputs, truth.log.outputs);
-            // When the handler of an output fails, a blocking I/O event may already be handled.
-            assert!(log.blocking.starts_with(&truth.log.blocking), "blocking: {:?}", log.blocking);
-            let same = log.blocking.len() == truth.log.blocking.len();
-            assert!(same || toy.wrong_output.is_some(), "blocking: {:?}", log.blocking);
-        }
-        (RunError::OutOfBuffers { events, .. }, Ok(_)) => {
-            // The last two are what messages own, and what states and their logs do.
-            let (owned, saved) = (truth.peak / 2, 4 * toy.lp_count() as u64);
-            let needed = truth.peak + 2 * shared.workers() as u64 + 8 + owned + saved;
-            assert!(events < needed, "{events} buffers are enough, {needed} are needed");
-        }
-        (RunError::OutOfBuffers { .. }, Err(_)) => {}
-        (error, truth) => panic!("ended with {error}, but the sequential run with {truth:?}"),
-    }
-}
-
-/// The pool that a seed is run with.
-fn pool(seed: u64) -> PoolKind {
-    PoolKind::ALL[(seed % PoolKind::ALL.len() as u64) as usize]
 }
 
 /// Runs a seed, and names it if it fails.

@@ -33,10 +33,10 @@ const GO_ON: u64 = 0;
 const END: u64 = 1;
 /// The decision: the run stops early.
 const INTERRUPT: u64 = 2;
-/// The decision: the run stops where the first LP is, once all are there.
-const FINISH: u64 = 4;
 /// The decision: a handler has failed, and all events before it are handled.
 const FAIL: u64 = 3;
+/// The decision: the run stops where the first LP is, once all are there.
+const FINISH: u64 = 4;
 
 /// With more non-blocking I/O events than this, a worker wants to know which of them can be
 /// written.
@@ -260,6 +260,7 @@ where
         let Report { least, failure, farthest, .. } = Report::from_words(words);
         let mut decision = words[7];
         if decision == FINISH {
+            debug_assert!(!self.is_finishing, "CUT-A: a run that ends is to end once more");
             // Events at that time itself, too.
             self.end = self.end.min(f64::from_bits(farthest).next_up());
             (self.is_finishing, decision) = (true, GO_ON);

@@ -210,6 +210,7 @@ where
         for (lp, &id) in cut.lps.into_iter().zip(self.residents()) {
             self.lps.push(self.linked(lp, id));
         }
+        debug_assert_eq!(self.lps.len(), self.residents().len(), "PLACE-A: an LP is missing");
         for event in cut.pending {
             let local = self.shared.local_of(NodeId(event.to.get()));
             self.lps[local].pending.push(Reverse(Waiting { event, edge: None }));

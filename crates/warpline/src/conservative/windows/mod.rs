@@ -42,7 +42,8 @@
 //! # When a run is stopped
 //!
 //! It ends after the window, so what was committed is a prefix of the run. A window that does not
-//! end soon is cut off: then some LPs are further than others.
+//! end soon is cut off: then some LPs are further than others. A run that leaves a cut ends with a
+//! whole window.
 
 mod calendar;
 mod remote;

@@ -235,6 +235,8 @@ where
         }
         self.sender.next_window = window + 1;
         let (shared, before, self_sent) = (self.shared, self.tally.committed, self.tally.self_sent);
+        // What leaves a cut ends with a whole window (CUT-A), however long that takes.
+        let leaves_cut = shared.common.settings.leaves_cut;
         monitor.cuts_off();
         let local_of = |event: &Event<B>| shared.local_of(event.to);
         self.sender.calendar.open(window, local_of);
@@ -248,7 +250,7 @@ where
             let lps = (self.lps.len() - first).min(1 << tile_bits::<M>());
             self.schedule.plan(&self.bucket, [first, lps], local_of);
             let mut at = 0;
-            while at < self.schedule.len() && !monitor.is_cut_off() {
+            while at < self.schedule.len() && (leaves_cut || !monitor.is_cut_off()) {
                 let is_measured = monitor.measures(self.tally.windows);
                 let measured = is_measured.then(|| (self.tally.committed, Instant::now()));
                 // After an LP has failed, the others go on: one of them may fail earlier in virtual
@@ -292,7 +294,8 @@ where
             ..
         } = self;
         let measures = sampler.measures(tally.windows);
-        while *at < schedule.len() && !monitor.cuts_off() {
+        let leaves_cut = shared.common.settings.leaves_cut;
+        while *at < schedule.len() && (!monitor.cuts_off() || leaves_cut) {
             let group = schedule.group(*at, |item| schedule::event(bucket, item).key);
             *at += group.len();
             let (local, began) = (by_lp::local(group[0]), measures.then(Instant::now));
@@ -311,7 +314,8 @@ where
                 if is_self_sent {
                     let Some(Reverse(self_sent)) = view.sender.self_sent.pop() else { break };
                     // An LP may send itself events within the window for ever.
-                    let is_late = monitor.cuts_off() || view.is_after_failure(&self_sent);
+                    let is_cut_off = monitor.cuts_off() && !leaves_cut;
+                    let is_late = is_cut_off || view.is_after_failure(&self_sent);
                     if is_late || !view.handle(&self_sent) {
                         view.leave(Some(self_sent), next.into_iter().chain(items));
                         break;
@@ -465,12 +469,14 @@ impl<B> Left<B> {
     }
 
     fn note_places(&mut self, items: impl Iterator<Item = Item>) {
+        debug_assert!(self.is_kept || self.places.is_empty(), "CONS-C: places of a past tile");
         if self.is_kept {
             self.places.extend(items.map(by_lp::place));
         }
     }
 
     fn keep(&mut self, event: Event<B>) {
+        debug_assert!(self.is_kept || self.events.is_empty(), "CONS-C: an event of a past tile");
         if self.is_kept {
             self.events.push(event);
         }

@@ -4,9 +4,14 @@ use warpline_core::VirtualTime;
 
 use crate::{
     CheckpointInterval, PendingKind, StateSaving, StateSavingKind,
-    settings::{FlowControl, MailQueue, Numa, Pool, Settings, TimeWarp},
+    settings::{FlowControl, MailQueue, Numa, Pool, PoolKind, Settings, TimeWarp},
     simulated::Dice,
 };
+
+/// The pool that a seed is run with.
+pub(super) fn pool(seed: u64) -> PoolKind {
+    PoolKind::ALL[(seed % PoolKind::ALL.len() as u64) as usize]
+}
 
 pub(super) fn settings(dice: &mut Dice, seed: u64) -> Settings<TimeWarp> {
     let saving = dice.pick(&[StateSavingKind::Copy, StateSavingKind::Reverse]);
