@@ -144,7 +144,7 @@ impl CommonArgs {
 
     /// What a model is made for, if nothing is to be seen of it but its report.
     pub(crate) const fn setup(&self, seed: u64) -> RunSetup {
-        RunSetup { seed, end: self.end, records: true, pictures: false }
+        RunSetup { seed, end: self.end, records: true, pictures: false, resumes: false }
     }
 
     /// The threads that each of this number of runs keeps busy.

@@ -17,7 +17,7 @@ use warpline::{
     any_model::{AnyOutput, AnySession},
     session::Checkpoint,
 };
-use warpline_models::catalog::ModelParams;
+use warpline_models::catalog::Recording;
 
 use crate::{
     args::{InfoFormat, RunArgs},
@@ -60,19 +60,9 @@ pub(crate) struct Steps {
 }
 
 /// Refuses what a run in steps cannot do.
-pub(crate) fn refuse(
-    params: &ModelParams,
-    args: &RunArgs,
-    launch: &Launch,
-    flag: &str,
-) -> Result<(), Failure> {
+pub(crate) fn refuse(args: &RunArgs, launch: &Launch, flag: &str) -> Result<(), Failure> {
     launch.refuse_for(flag)?;
     refuse_trace(args, flag)?;
-    if params.files().has_outputs() {
-        return Err(Failure::Configuration(format!(
-            "{flag} does not go on with files that the model writes: leave the files out"
-        )));
-    }
     if args.common.find_warmup.is_some() || args.common.profile.critical_path.is_some() {
         return Err(Failure::Configuration(format!(
             "{flag} takes a run of an engine, and not an analysis: leave the analysis out"
@@ -86,6 +76,7 @@ pub(crate) fn carry_out(
     simulation: Simulation<'_, AnyModel>,
     args: &CheckpointArgs,
     (due, end): (&Due, f64),
+    recording: Option<&dyn Recording>,
     caller: Caller<'_>,
 ) -> Result<(Report<AnyOutput>, Steps), Failure> {
     let mut steps = Steps::default();
@@ -105,11 +96,14 @@ pub(crate) fn carry_out(
                     "--end {end} is before the virtual time of the checkpoint, {now}"
                 )));
             }
+            go_on_recording(path, recording)?;
             session
         }
     };
+    let mark = || recording.map_or(Ok(Vec::new()), Recording::mark);
     if let Some(path) = &args.checkpoint {
         session.check_saving(path)?;
+        mark().map_err(Failure::refused)?;
     }
     let is_interrupted = loop {
         due.renew(args.checkpoint_every);
@@ -119,11 +113,12 @@ pub(crate) fn carry_out(
         let is_over = is_complete || caller.has_stopped();
         if let Some(path) = &args.checkpoint {
             // The run itself is worth more than a file beside it.
-            steps.failure = session.save(path).err().map(|error| {
+            let saved = mark().map_err(|error| Failure::Run(error.to_string()));
+            let saved = saved.and_then(|mark| Ok(session.save_with(path, &mark)?));
+            steps.failure = saved.err().inspect(|error| {
                 if !is_over {
-                    eprintln!("warning: {error}\n  the run goes on");
+                    eprintln!("warning: {}\n  the run goes on", error.message());
                 }
-                error.into()
             });
         }
         if is_over {
@@ -140,6 +135,25 @@ pub(crate) fn carry_out(
         ));
     }
     Ok((report, steps))
+}
+
+/// Lets files go on where they were at a checkpoint.
+fn go_on_recording(path: &Path, recording: Option<&dyn Recording>) -> Result<(), Failure> {
+    let (_, mark) = Checkpoint::read_with_attached(path).map_err(RunError::from)?;
+    let refused = |what: String| Failure::Configuration(format!("{}: {what}", path.display()));
+    match (recording, mark.is_empty()) {
+        (None, true) => Ok(()),
+        (None, false) => Err(refused(
+            "it is of a run that recorded something, and this one does not: ask for the same files"
+                .to_owned(),
+        )),
+        (Some(_), true) => {
+            Err(refused("it is of a run that recorded nothing: leave the files out".to_owned()))
+        }
+        (Some(recording), false) => {
+            recording.go_on(&mark).map_err(|error| refused(error.to_string()))
+        }
+    }
 }
 
 /// Where the run stops next, if nothing stops it before.

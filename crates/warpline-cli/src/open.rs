@@ -20,6 +20,7 @@ use crate::{
     progress::{Caller, Status},
     ranks::Launch,
     reads,
+    refusals::refuse_files,
     report::RunReport,
     run::{Told, prepare},
     values::Bytes,
@@ -74,7 +75,8 @@ impl Application {
         };
         reads::refuse(unread)?;
         let common = &args.common;
-        checkpoints::refuse(&params, &args, &Launch::Here(common.ranks.ranks), "a session")?;
+        checkpoints::refuse(&args, &Launch::Here(common.ranks.ranks), "a session")?;
+        refuse_files(&params, "a session")?;
         if args.most_replications() > 1 || args.verify || args.checkpoints.checkpoint.is_some() {
             let what = "a session is one run that is looked at: leave replications, precision, \
                         verify and checkpoint out";

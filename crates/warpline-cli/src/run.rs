@@ -183,7 +183,7 @@ fn told_of_engine(
     }
     let checkpoints = &args.checkpoints;
     if checkpoints.is_asked_for() {
-        checkpoints::refuse(params, args, launch, checkpoints.flag())?;
+        checkpoints::refuse(args, launch, checkpoints.flag())?;
     }
     if common.find_warmup.is_some() {
         // Every interval has a result.
@@ -191,7 +191,8 @@ fn told_of_engine(
     }
     // The first process records what all ranks send it, and may be the only one that cannot.
     let setup = common.setup(common.seed);
-    let setup = RunSetup { records: launch.is_first(), pictures: watched, ..setup };
+    let resumes = checkpoints.resume.is_some();
+    let setup = RunSetup { records: launch.is_first(), pictures: watched, resumes, ..setup };
     let prepared = prepare(params, &setup);
     let Prepared { model, end, recording, included, notes } =
         prepared.map_err(|failure| launch.give_up(failure))?;
@@ -217,7 +218,9 @@ fn told_of_engine(
     let name = format!("{} on {}", params.name(), common.kind());
     let (mut notes, mut failures) = (notes, Vec::new());
     let (report, trace, simulation) = if checkpoints.is_asked_for() {
-        let (report, steps) = checkpoints::carry_out(simulation, checkpoints, (&due, end), caller)?;
+        let recording = recording.as_deref();
+        let (report, steps) =
+            checkpoints::carry_out(simulation, checkpoints, (&due, end), recording, caller)?;
         notes.extend(steps.notes);
         failures.extend(steps.failure);
         let again = if args.verify {

@@ -6,6 +6,8 @@
 //! - `next_stop` stops at the end only
 //! - `Due::is_now` always says no: the killed run has written nothing
 //! - `keep_as_previous` removes the file and renames nothing
+//! - `PartialFile::go_on` does not cut off what comes after the mark
+//! - `Series::go_on`, `RawWriter::go_on`, `Measures::go_on` or `FixedNets::go_on` forgets something
 
 #![cfg(target_os = "linux")]
 
@@ -150,40 +152,118 @@ fn signals_leave_a_checkpoint() {
     }
 }
 
+/// A model, the files that it writes, and how far a run of it goes on in a test.
+type Writing = (&'static str, &'static [&'static str], f64);
+
+/// Models of which each writes what no other one does.
+const WRITING: [Writing; 4] = [
+    (MODEL, &[], 10.0),
+    (
+        "network --topology fat-tree:4 --packet-table packets.csv --link-table links.csv",
+        &["packets.csv", "links.csv"],
+        1e6,
+    ),
+    (
+        "traffic --network grid:4x4 --series-step 7 --series series.csv --segments segments.csv \
+         --map map.svg",
+        &["series.csv", "segments.csv", "map.svg"],
+        900.0,
+    ),
+    (
+        "circuit --generate ring:15 --vcd w.vcd --raw w.raw --crossings w.csv",
+        &["w.vcd", "w.raw", "w.csv"],
+        2e-9,
+    ),
+];
+
+/// Whether files of two folders are the same, byte for byte.
+fn assert_same_files(one: &Path, other: &Path, (model, files, _): Writing) {
+    for file in files {
+        let [one, other] = [one, other].map(|at| fs::read(at.join(file)).expect("a file"));
+        assert!(!one.is_empty(), "{model}: {file}");
+        assert!(one == other, "{model}: {file}, {} bytes and {}", one.len(), other.len());
+    }
+}
+
 /// A run that is killed again and again, each time after it has written something, ends as one that
-/// was left alone.
+/// was left alone, with the same files.
 #[test]
 fn killed_runs_go_on() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (at, file) = (folder.path(), folder.path().join("run.ckpt"));
-    let written = || fs::metadata(&file).map(|data| (data.ino(), data.mtime_nsec())).ok();
-    // No run comes to that end before it is killed; the last one gets a nearer one.
-    let line = format!("run {MODEL} --checkpoint run.ckpt --checkpoint-every 0.01s --quiet");
-    for (kill, engine) in
-        (0..10).zip(["auto", "timewarp", "speculative", "sequential"].iter().cycle())
-    {
-        let resume = if kill > 0 { "--resume run.ckpt" } else { "" };
-        let line = format!("{line} --engine {engine} --end 1e9 {resume}");
-        let before = written();
-        let mut child = started(&mut command(at, &line));
-        let began = Instant::now();
-        while written() == before {
-            assert!(began.elapsed() < Duration::from_secs(60), "nothing is written");
-            assert!(child.try_wait().expect("a child").is_none(), "the run has ended");
-            thread::yield_now();
+    for writing in WRITING {
+        let (model, _, more) = writing;
+        let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        let [at, other] = [folders[0].path(), folders[1].path()];
+        let file = at.join("run.ckpt");
+        let written = || fs::metadata(&file).map(|data| (data.ino(), data.mtime_nsec())).ok();
+        // No run comes to that end before it is killed; the last one gets a nearer one.
+        let line = format!("run {model} --checkpoint run.ckpt --checkpoint-every 0.01s --quiet");
+        for (kill, engine) in
+            (0..13).zip(["auto", "timewarp", "speculative", "sequential"].iter().cycle())
+        {
+            let resume = if kill > 0 { "--resume run.ckpt" } else { "" };
+            let line = format!("{line} --engine {engine} --end {:e} {resume}", more * 1e9);
+            let before = written();
+            let mut child = started(&mut command(at, &line));
+            let began = Instant::now();
+            while written() == before {
+                assert!(began.elapsed() < Duration::from_secs(60), "nothing is written");
+                assert!(child.try_wait().expect("a child").is_none(), "the run has ended");
+                thread::yield_now();
+            }
+            // At some moment after that, most of them while the next one is written.
+            (0..kill * 20_000).for_each(|_| std::hint::spin_loop());
+            child.kill().expect("it can be killed");
+            child.wait().expect("a child");
         }
-        // At some moment after that, most of them while the next one is written.
-        (0..kill * 20_000).for_each(|_| std::hint::spin_loop());
-        child.kill().expect("it can be killed");
-        child.wait().expect("a child");
+        let info = stdout(at, "checkpoint info run.ckpt --format json");
+        let info: Value = serde_json::from_str(&info).expect("json");
+        let end = info["virtual_time"].as_f64().expect("a time") + more;
+        let resumed = report(at, &format!("{model} --end {end:e} --resume run.ckpt"));
+        let whole = report(other, &format!("{model} --end {end:e}"));
+        assert_eq!(digest(&resumed), digest(&whole), "{model}");
+        assert_eq!(resumed["committed_events"], whole["committed_events"], "{model}");
+        assert_same_files(at, other, writing);
     }
-    let info = stdout(at, "checkpoint info run.ckpt --format json");
-    let info: Value = serde_json::from_str(&info).expect("json");
-    let end = info["virtual_time"].as_f64().expect("a time") + 10.0;
-    let resumed = report(at, &format!("{MODEL} --end {end} --resume run.ckpt"));
-    let whole = report(at, &format!("{MODEL} --end {end}"));
-    assert_eq!(digest(&resumed), digest(&whole));
-    assert_eq!(resumed["committed_events"], whole["committed_events"]);
+}
+
+/// Files go on where the run does, on any engine: also those that were complete, and what a deck
+/// measures. Files that are not as the run has left them are refused, and stay.
+#[test]
+fn files_go_on_with_the_run() {
+    let deck = "Two inverters\n\
+        .model n nmos level=1 vto=0.7 kp=1e-4\n.model p pmos level=1 vto=-0.7 kp=5e-5\n\
+        vdd vdd 0 5\nvin in 0 pulse(0 5 1n 0.1n 0.1n 4n 10n)\n\
+        mp1 a in vdd vdd p w=4u l=1u\nmn1 a in 0 0 n w=2u l=1u\nc1 a 0 20f\n\
+        mp2 out a vdd vdd p w=4u l=1u\nmn2 out a 0 0 n w=2u l=1u\nc2 out 0 20f\n\
+        .tran 0.1n 40n\n.measure tran d trig v(in) val=2.5 rise=1 targ v(out) val=2.5 rise=3\n\
+        .end\n";
+    let measured: Writing = ("circuit --netlist deck.cir --vcd w.vcd --raw w.raw", &[], 1.2e-8);
+    let measured = (measured.0, &["w.vcd", "w.raw"][..], measured.2);
+    for (writing, engine) in WRITING.into_iter().chain([measured]).zip([
+        "timewarp",
+        "speculative",
+        "auto",
+        "timewarp",
+        "sequential",
+    ]) {
+        let (model, _, more) = writing;
+        let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        let [at, other] = [folders[0].path(), folders[1].path()];
+        for at in [at, other] {
+            fs::write(at.join("deck.cir"), deck).expect("a file");
+        }
+        report(at, &format!("{model} --end {:e} --checkpoint a.ckpt", more));
+        let resume = "--resume a.ckpt --checkpoint a.ckpt";
+        let line = format!("{model} --end {:e} {resume} --engine {engine}", 2.0 * more);
+        report(at, &format!("{line} --checkpoint-every {:e}t", more / 7.0));
+        let end = format!("--end {:e}", 3.0 * more);
+        let resumed = report(at, &format!("{model} {end} --resume a.ckpt --verify"));
+        let whole = report(other, &format!("{model} {end}"));
+        assert_eq!(digest(&resumed), digest(&whole), "{model}");
+        assert_eq!(resumed["measures"], whole["measures"], "{model}");
+        assert_eq!(whole["measures"]["d"].is_number(), model.contains("deck.cir"), "{model}");
+        assert_same_files(at, other, writing);
+    }
 }
 
 /// What cannot be is refused with what to do.
@@ -211,7 +291,23 @@ fn what_cannot_be_is_refused() {
     refused(&format!("{line} --trace t.json"), 2, &["--trace shows one run"]);
     refused(&format!("{line} --find-warmup"), 2, &["leave the analysis out"]);
     refused(&format!("{line} --checkpoint-every 5"), 2, &["30s, 10min or 2h"]);
-    refused("circuit --vcd w.vcd --checkpoint c.ckpt", 2, &["leave the files out"]);
+    let ring = "circuit --generate ring:5";
+    report(at, &format!("{ring} --vcd w.vcd --end 1e-9 --checkpoint c.ckpt"));
+    let resume = "--end 2e-9 --resume c.ckpt";
+    refused(&format!("{ring} {resume}"), 1, &["other parameters", "`is_watched: true` there"]);
+    let other = format!("{ring} --vcd w.vcd --crossings w.csv {resume}");
+    refused(&other, 2, &["w.csv cannot be gone on with", "w.csv.partial"]);
+    fs::write(at.join("w.vcd"), "another").expect("a file");
+    let line = format!("{ring} --vcd w.vcd {resume}");
+    refused(&line, 2, &["w.vcd cannot be gone on with", "bring back"]);
+    assert_eq!(fs::read_to_string(at.join("w.vcd")).expect("a file"), "another");
+    fs::remove_file(at.join("w.vcd")).expect("a file");
+    refused(&line, 2, &["w.vcd cannot be gone on with", "bring back"]);
+    let printed = format!("{ring} --vcd /dev/null --checkpoint d.ckpt");
+    refused(&printed, 2, &["/dev/null", "no regular file"]);
+    report(at, &format!("{ring} --end 1e-9 --checkpoint e.ckpt"));
+    let added = format!("{ring} --vcd w.vcd --end 2e-9 --resume e.ckpt");
+    refused(&added, 2, &["w.vcd cannot be gone on with"]);
     fs::write(at.join("text"), "no checkpoint").expect("a file");
     refuses(at, "checkpoint info text", 1, &["text: it is no checkpoint of Warpline"]);
     // Before anything runs.

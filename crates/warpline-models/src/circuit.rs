@@ -14,7 +14,7 @@ use std::{
     hint::black_box,
     path::{Path, PathBuf},
     str::FromStr,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -27,7 +27,7 @@ use warpline_circuits::{
     circuit::{Circuit, NetId},
     model::{CircuitModel, CircuitOutput, Options, Tolerance},
     netlist::{self, Netlist},
-    output::{Outputs, Plot, Points, Recorder},
+    output::{Outputs, Plot, Points, Recorder, RecordingMark},
     process::Capacitances,
     stimuli::Stimuli,
     workload::Workload as CircuitWorkload,
@@ -226,7 +226,8 @@ impl Parameters for CircuitParams {
             model = model.watch(outputs.nets(circuit), Box::new(|_| {}));
         } else if let Some(outputs) = outputs {
             workload.files_of(self.files()).check()?;
-            let recorder = Recorder::create(circuit, &outputs)?;
+            let open = if run.resumes { Recorder::reopen } else { Recorder::create };
+            let recorder = open(circuit, &outputs)?;
             let nets: Vec<_> = recorder.nets().collect();
             let waves = Waves(Arc::new(Mutex::new(Some(recorder))));
             let sink = Arc::downgrade(&waves.0);
@@ -319,16 +320,18 @@ fn bare_loop(end: f64) -> Duration {
 struct Waves(Arc<Mutex<Option<Recorder>>>);
 
 impl Waves {
+    fn recorder(&self) -> MutexGuard<'_, Option<Recorder>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn with<T: Default>(&self, act: impl FnOnce(&mut Recorder) -> T) -> T {
-        let mut recorder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        recorder.as_mut().map(act).unwrap_or_default()
+        self.recorder().as_mut().map(act).unwrap_or_default()
     }
 }
 
 impl Recording for Waves {
     fn finish(&self, reached: f64) -> Recorded {
-        let recorder = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(recorder) = recorder else { return Recorded::default() };
+        let Some(recorder) = self.recorder().take() else { return Recorded::default() };
         let (recording, errors) = match recorder.finish(reached) {
             Ok(recording) => (recording, Vec::new()),
             Err(unwritten) => (unwritten.recording, unwritten.errors),
@@ -343,6 +346,19 @@ impl Recording for Waves {
             measures: measures.collect(),
             failures: errors.iter().map(ToString::to_string).collect(),
         }
+    }
+
+    fn mark(&self) -> Result<Vec<u8>, Refusal> {
+        let mark = self.recorder().as_mut().map(Recorder::mark).transpose()?;
+        Ok(postcard::to_allocvec(&mark)?)
+    }
+
+    fn go_on(&self, mark: &[u8]) -> Result<(), Refusal> {
+        let mark: Option<RecordingMark> = postcard::from_bytes(mark)?;
+        if let (Some(recorder), Some(mark)) = (&mut *self.recorder(), mark) {
+            recorder.go_on(mark)?;
+        }
+        Ok(())
     }
 }
 

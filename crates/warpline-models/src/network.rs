@@ -7,12 +7,12 @@
 //!
 //! ns-3 (<https://www.nsnam.org>), at link level: packet for packet the same.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use warpline::{AnyModel, ConfigError, Figure, Results, files::Files};
 use warpline_network::{
     model::{Network, NetworkError, NetworkOutput},
-    output::Recorder,
+    output::{Marks, Recorder},
 };
 pub use warpline_network::{
     params::{Arrivals, NetworkParams, Pattern, Sizes},
@@ -47,7 +47,11 @@ impl Parameters for NetworkParams {
         // The packets of a file end; those that are drawn do not.
         let end = if self.packets.is_some() { f64::INFINITY } else { Self::END };
         let mut model = Network::new(self)?;
-        let recorder = if run.records { model.record()? } else { None };
+        let recorder = match run {
+            RunSetup { records: false, .. } => None,
+            RunSetup { resumes: true, .. } => model.record_further()?,
+            _ => model.record()?,
+        };
         let recording = recorder
             .map(|recorder| Box::new(Tables(Mutex::new(Some(recorder)))) as Box<dyn Recording>);
         Ok(Prepared { end, recording, ..Prepared::of(model.into_any()) })
@@ -106,16 +110,34 @@ impl Parameters for NetworkParams {
 #[derive(Debug)]
 struct Tables(Mutex<Option<Recorder>>);
 
+impl Tables {
+    fn recorder(&self) -> MutexGuard<'_, Option<Recorder>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Recording for Tables {
     fn finish(&self, _: f64) -> Recorded {
-        let recorder = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut recorded = Recorded::default();
-        for file in recorder.map(Recorder::finish).unwrap_or_default() {
+        for file in self.recorder().take().map(Recorder::finish).unwrap_or_default() {
             match file {
                 Ok(path) => recorded.files.push(path),
                 Err(error) => recorded.failures.push(error.to_string()),
             }
         }
         recorded
+    }
+
+    fn mark(&self) -> Result<Vec<u8>, Refusal> {
+        let marks = self.recorder().as_ref().map(Recorder::mark).transpose()?;
+        Ok(postcard::to_allocvec(&marks)?)
+    }
+
+    fn go_on(&self, mark: &[u8]) -> Result<(), Refusal> {
+        let marks: Option<Marks> = postcard::from_bytes(mark)?;
+        if let (Some(recorder), Some(marks)) = (&*self.recorder(), marks) {
+            recorder.go_on(&marks)?;
+        }
+        Ok(())
     }
 }

@@ -22,6 +22,9 @@ pub struct RunSetup {
     /// Whether the [pictures](warpline::Results::pictures) of the result will be looked at, so that
     /// the run may collect what they need. It commits the same in any case.
     pub pictures: bool,
+    /// Whether the run goes on with a checkpoint, so that the files which an earlier one has
+    /// written are opened, and stay as they are until [`Recording::go_on`].
+    pub resumes: bool,
 }
 
 /// A model that is ready for a run.
@@ -55,7 +58,29 @@ impl Prepared {
 pub trait Recording: fmt::Debug + Send + Sync {
     /// Completes the files. The run has come to the virtual time `reached`.
     fn finish(&self, reached: f64) -> Recorded;
+
+    /// How far the files are written, for [`go_on`](Self::go_on); all of that is on the disk then.
+    ///
+    /// # Errors
+    ///
+    /// When a file could not be written, or a run cannot go on with it.
+    fn mark(&self) -> Result<Vec<u8>, Refusal> {
+        Err(NOT_GONE_ON.into())
+    }
+
+    /// Goes on where a run was when it made this mark. Called before anything is recorded.
+    ///
+    /// # Errors
+    ///
+    /// When files are not as that run has left them.
+    fn go_on(&self, mark: &[u8]) -> Result<(), Refusal> {
+        let _ = mark;
+        Err(NOT_GONE_ON.into())
+    }
 }
+
+const NOT_GONE_ON: &str = "a run in steps does not go on with files of this model: leave the files \
+                           out";
 
 /// What a recording has beside its files.
 #[derive(Clone, Debug, Default, PartialEq)]

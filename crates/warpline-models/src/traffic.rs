@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use warpline::{AnyModel, ConfigError, Figure, Results, files::Files};
 use warpline_traffic::{
     model::{Traffic, TrafficError},
-    output::Recorder,
+    output::{Marks, Recorder},
     results::TrafficOutput,
 };
 pub use warpline_traffic::{params::TrafficParams, source::Source};
@@ -42,7 +42,11 @@ impl Parameters for TrafficParams {
 
     fn prepare(self, run: &RunSetup) -> Result<Prepared, Refusal> {
         let mut model = Traffic::new(self)?;
-        let recorder = if run.records { model.record()? } else { None };
+        let recorder = match run {
+            RunSetup { records: false, .. } => None,
+            RunSetup { resumes: true, .. } => model.record_further()?,
+            _ => model.record()?,
+        };
         let recording = recorder
             .map(|recorder| Box::new(Tables(Mutex::new(Some(recorder)))) as Box<dyn Recording>);
         Ok(Prepared { end: Self::END, recording, ..Prepared::of(model.into_any()) })
@@ -122,5 +126,18 @@ impl Recording for Tables {
             }
         }
         recorded
+    }
+
+    fn mark(&self) -> Result<Vec<u8>, Refusal> {
+        let marks = self.recorder().as_ref().map(Recorder::mark).transpose()?;
+        Ok(postcard::to_allocvec(&marks)?)
+    }
+
+    fn go_on(&self, mark: &[u8]) -> Result<(), Refusal> {
+        let marks: Option<Marks> = postcard::from_bytes(mark)?;
+        if let (Some(recorder), Some(marks)) = (&*self.recorder(), marks) {
+            recorder.go_on(&marks)?;
+        }
+        Ok(())
     }
 }

@@ -27,7 +27,7 @@ fn writing(model: &dyn Entry, folder: &Path) -> ModelParams {
 }
 
 fn prepared(params: &ModelParams, records: bool) -> Prepared {
-    let setup = RunSetup { seed: 1, end: None, records, pictures: true };
+    let setup = RunSetup { seed: 1, end: None, records, pictures: true, resumes: false };
     params.prepare(&setup).expect("a sound model")
 }
 

@@ -53,7 +53,7 @@ fn pcs(channels: u32) -> PcsParams {
 
 fn model(params: &ModelParams) -> AnyModel {
     // With pictures, which are a part of states, too.
-    let setup = RunSetup { seed: SEED, end: None, records: false, pictures: true };
+    let setup = RunSetup { seed: SEED, end: None, records: false, pictures: true, resumes: false };
     params.prepare(&setup).expect("sound parameters").model
 }
 

@@ -93,8 +93,22 @@ impl Network {
     ///
     /// When a file cannot be written.
     pub fn record(&mut self) -> Result<Option<Recorder>, FileError> {
-        let created = Recorder::create(&self.params)?;
-        Ok(created.map(|(recorder, shared)| {
+        self.recorded_by(false)
+    }
+
+    /// The same for a run that goes on with a checkpoint: opens the files that the run before has
+    /// written, for [`Recorder::go_on`].
+    ///
+    /// # Errors
+    ///
+    /// When a file is not there, or cannot be written.
+    pub fn record_further(&mut self) -> Result<Option<Recorder>, FileError> {
+        self.recorded_by(true)
+    }
+
+    fn recorded_by(&mut self, goes_on: bool) -> Result<Option<Recorder>, FileError> {
+        let opened = Recorder::create(&self.params, goes_on)?;
+        Ok(opened.map(|(recorder, shared)| {
             self.shared = Some(shared);
             recorder
         }))

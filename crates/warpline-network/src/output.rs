@@ -3,7 +3,8 @@
 //! The parameters name the files, the model hands over what became of packets and what ports
 //! counted, and the command completes the files with [`Recorder::finish`]. Files are created before
 //! a run, so that one that cannot be written is found out then; they get their names when they are
-//! complete, and an older file stays as it is until then.
+//! complete, and an older file stays as it is until then. A checkpoint has the [`Marks`] of the
+//! files, behind which the run that goes on writes.
 
 use std::{
     io::{self, Write},
@@ -11,7 +12,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use warpline::files::PartialFile;
+use serde::{Deserialize, Serialize};
+use warpline::files::{Mark, PartialFile};
 
 use crate::{
     error::FileError,
@@ -24,6 +26,13 @@ use crate::{
 /// The files of a run, not complete yet.
 #[derive(Debug)]
 pub struct Recorder(Arc<Shared>);
+
+/// How far the files of a run are written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Marks {
+    packets: Option<Mark>,
+    links: Option<Mark>,
+}
 
 /// What the model hands over.
 #[derive(Debug, Default)]
@@ -43,12 +52,32 @@ fn unwritten(path: &Path, error: &io::Error) -> FileError {
     FileError::new(path, None, error.to_string(), "name a file that can be written")
 }
 
+fn not_gone_on(path: &Path, error: &io::Error) -> FileError {
+    let name = path.display();
+    let remedy = format!("bring back what the run has written: {name}.partial, or {name}");
+    FileError::new(path, None, error.to_string(), remedy)
+}
+
 impl Table {
-    fn create(path: &Path, header: &str) -> Result<Self, FileError> {
-        let file = PartialFile::create(path).map_err(|error| unwritten(path, &error))?;
+    fn open(path: &Path, header: &str, goes_on: bool) -> Result<Self, FileError> {
+        let failed = if goes_on { not_gone_on } else { unwritten };
+        let file = PartialFile::open(path, goes_on).map_err(|error| failed(path, &error))?;
         let mut table = Self { file, failure: None };
         table.with(|writer| writeln!(writer, "{header}"));
         table.failure.take().map_or(Ok(table), Err)
+    }
+
+    fn mark(&mut self) -> Result<Mark, FileError> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        self.file.mark().map_err(|error| unwritten(self.file.path(), &error))
+    }
+
+    fn go_on(&mut self, mark: Option<Mark>) -> Result<(), FileError> {
+        let none = || io::Error::other("the checkpoint is of a run that did not write it");
+        let gone_on = mark.ok_or_else(none).and_then(|mark| self.file.go_on(mark));
+        gone_on.map_err(|error| not_gone_on(self.file.path(), &error))
     }
 
     /// Does what writes to the file; the first failure is kept.
@@ -66,9 +95,12 @@ impl Table {
 }
 
 impl Recorder {
-    /// Creates the files that the parameters name; none if they name none. The second result is for
-    /// the model.
-    pub(crate) fn create(params: &NetworkParams) -> Result<Option<(Self, Arc<Shared>)>, FileError> {
+    /// Creates the files that the parameters name, or opens them for a run that goes on; none if
+    /// they name none. The second result is for the model.
+    pub(crate) fn create(
+        params: &NetworkParams,
+        goes_on: bool,
+    ) -> Result<Option<(Self, Arc<Shared>)>, FileError> {
         const PACKETS: &str =
             "source,packet,destination,flow,bytes,sent_ps,ended_ps,hops,fate,marked";
         const LINKS: &str = "from,to,gbit_per_s,delay_ps,utilization,packets,dropped,marked,\
@@ -77,13 +109,38 @@ impl Recorder {
             return Ok(None);
         }
         let create = |path: &Option<PathBuf>, header| {
-            path.as_deref().map(|path| Table::create(path, header)).transpose()
+            path.as_deref().map(|path| Table::open(path, header, goes_on)).transpose()
         };
         let shared = Arc::new(Shared {
             packets: Mutex::new(create(&params.packet_table, PACKETS)?),
             links: Mutex::new(create(&params.link_table, LINKS)?),
         });
         Ok(Some((Self(Arc::clone(&shared)), shared)))
+    }
+
+    /// How far the files are written; all of that is on the disk then.
+    ///
+    /// # Errors
+    ///
+    /// When a file could not be written, or is none to which rows can be appended later.
+    pub fn mark(&self) -> Result<Marks, FileError> {
+        let Self(shared) = self;
+        let mark = |table: &Mutex<Option<Table>>| lock(table).as_mut().map(Table::mark).transpose();
+        Ok(Marks { packets: mark(&shared.packets)?, links: mark(&shared.links)? })
+    }
+
+    /// Goes on behind the marks, with files that were
+    /// [opened](crate::model::Network::record_further) for that. Nothing is written before.
+    ///
+    /// # Errors
+    ///
+    /// When a file is not what had been written up to its mark.
+    pub fn go_on(&self, marks: &Marks) -> Result<(), FileError> {
+        let Self(shared) = self;
+        for (table, mark) in [(&shared.packets, marks.packets), (&shared.links, marks.links)] {
+            lock(table).as_mut().map_or(Ok(()), |table| table.go_on(mark))?;
+        }
+        Ok(())
     }
 
     /// Completes the files after the run, and names each; or says why it could not be written.

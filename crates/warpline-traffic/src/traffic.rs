@@ -101,9 +101,23 @@ impl Traffic {
     ///
     /// When a file cannot be written.
     pub fn record(&mut self) -> Result<Option<Recorder>, FileError> {
+        self.recorded_by(false)
+    }
+
+    /// The same for a run that goes on with a checkpoint: opens the time series that the run before
+    /// has written, for [`Recorder::go_on`].
+    ///
+    /// # Errors
+    ///
+    /// When a file is not there, or cannot be written.
+    pub fn record_further(&mut self) -> Result<Option<Recorder>, FileError> {
+        self.recorded_by(true)
+    }
+
+    fn recorded_by(&mut self, goes_on: bool) -> Result<Option<Recorder>, FileError> {
         let survey = || Survey::new(&self.network, &self.roads);
-        let created = Recorder::create(&self.params, survey)?;
-        Ok(created.map(|(recorder, shared)| {
+        let opened = Recorder::create(&self.params, goes_on, survey)?;
+        Ok(opened.map(|(recorder, shared)| {
             self.shared = Some(shared);
             recorder
         }))

@@ -15,7 +15,7 @@
 
 mod partial;
 
-pub use partial::PartialFile;
+pub use partial::{Mark, PartialFile};
 
 use std::{
     borrow::Cow,

@@ -5,10 +5,22 @@
 
 use std::io::{self, Write};
 
-use warpline::files::{PartialFile, cell};
+use serde::{Deserialize, Serialize};
+use warpline::files::{Mark, PartialFile, cell};
 
-use super::{OutputError, error::failed, reorder::Reorder};
+use super::{
+    OutputError,
+    error::{self, failed},
+    reorder::Reorder,
+};
 use crate::waveform::Edge;
+
+/// How far the table is written, and what waits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct CrossingsMark {
+    file: Mark,
+    waiting: Vec<(f64, usize, Edge)>,
+}
 
 /// Writes the table of crossings.
 #[derive(Debug)]
@@ -47,6 +59,16 @@ impl CrossingsWriter {
             self.check(written)?;
         }
         Ok(())
+    }
+
+    pub(super) fn mark(&mut self) -> Result<CrossingsMark, OutputError> {
+        Ok(CrossingsMark { file: error::mark(&mut self.file)?, waiting: self.waiting.waiting() })
+    }
+
+    pub(super) fn go_on(&mut self, mark: CrossingsMark) -> Result<(), OutputError> {
+        let CrossingsMark { file, waiting } = mark;
+        self.waiting = Reorder::of(waiting, self.names.len())?;
+        error::go_on(&mut self.file, |writer| writer.go_on(file))
     }
 
     /// Writes the rest.

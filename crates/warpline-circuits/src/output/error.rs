@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use warpline::files::{PartialFile, SameFile};
+use warpline::files::{Mark, PartialFile, SameFile};
 
 /// Why the outputs of a run could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +34,27 @@ pub enum OutputError {
         /// The system's error.
         source: io::Error,
     },
+    /// A file of a run that goes on is not as that run has left it.
+    #[error(
+        "{name} cannot be gone on with: {source}\n  \
+         what to do: bring back what the run has written: {name}.partial, or {name}",
+        name = path.display()
+    )]
+    GoOn {
+        /// The file.
+        path: PathBuf,
+        /// The system's error, or what is wrong with the file.
+        source: io::Error,
+    },
+    /// A run goes on with other outputs than it had.
+    #[error(
+        "the checkpoint is of a run with other outputs: {0}\n  \
+         what to do: ask for the files and nets that it had"
+    )]
+    Other(&'static str),
+    /// Something could not be recorded, so that a run cannot go on from here.
+    #[error("what was recorded is not complete: {0}")]
+    Incomplete(String),
     /// A raw file is asked for where one cannot go back and write the number of points.
     #[error(
         "{} is not a regular file, and a raw file cannot be written to anything else\n  \
@@ -102,10 +123,30 @@ pub enum OutputError {
     },
 }
 
-/// Creates a file, or says that it cannot be written.
-pub(super) fn create(path: &Path) -> Result<PartialFile, OutputError> {
-    let failed = |source| OutputError::Create { path: path.to_owned(), source };
-    PartialFile::create(path).map_err(failed)
+/// Creates a file, or opens that of a run that goes on, or says that it cannot be.
+pub(super) fn open(path: &Path, goes_on: bool) -> Result<PartialFile, OutputError> {
+    let failed = |source| {
+        let path = path.to_owned();
+        match goes_on {
+            true => OutputError::GoOn { path, source },
+            false => OutputError::Create { path, source },
+        }
+    };
+    PartialFile::open(path, goes_on).map_err(failed)
+}
+
+/// How far a file is written.
+pub(super) fn mark(file: &mut PartialFile) -> Result<Mark, OutputError> {
+    file.mark().map_err(|source| failed(file, source))
+}
+
+/// Goes on behind a mark.
+pub(super) fn go_on(
+    file: &mut PartialFile,
+    go_on: impl FnOnce(&mut PartialFile) -> io::Result<()>,
+) -> Result<(), OutputError> {
+    let gone_on = go_on(file);
+    gone_on.map_err(|source| OutputError::GoOn { path: file.path().to_owned(), source })
 }
 
 /// The error that writing a file had.

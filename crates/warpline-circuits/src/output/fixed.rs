@@ -4,8 +4,17 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::slots::Recorded;
+use serde::{Deserialize, Serialize};
+
+use super::{OutputError, slots::Recorded};
 use crate::circuit::{Sample, Waveform};
+
+/// How far the samples of fixed nets were taken.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct FixedMark {
+    samples: Vec<Sample>,
+    next: Vec<Reverse<(u64, usize)>>,
+}
 
 /// The samples of the fixed nets, in the order of their times.
 #[derive(Debug)]
@@ -36,6 +45,25 @@ impl FixedNets {
         let nets = recorded.iter().enumerate().filter_map(net).collect::<Vec<_>>();
         let next = (0..nets.len()).map(|index| Reverse((0.0_f64.to_bits(), index))).collect();
         Self { nets, next, longest_step }
+    }
+
+    pub(super) fn mark(&self) -> FixedMark {
+        let samples = self.nets.iter().map(|net| net.sample).collect();
+        FixedMark { samples, next: self.next.clone().into_vec() }
+    }
+
+    /// Goes on from a mark of the same nets.
+    pub(super) fn go_on(&mut self, mark: FixedMark) -> Result<(), OutputError> {
+        let FixedMark { samples, next } = mark;
+        let has_all = samples.len() == self.nets.len();
+        if !has_all || next.iter().any(|Reverse((_, index))| *index >= samples.len()) {
+            return Err(OutputError::Other("it has other fixed nets"));
+        }
+        for (net, sample) in self.nets.iter_mut().zip(samples) {
+            net.sample = sample;
+        }
+        self.next = next.into();
+        Ok(())
     }
 
     /// Takes the samples of the next net that has some up to a time (s), and its slot: one, or two

@@ -1,6 +1,8 @@
 //! `.measure`: the time from one crossing to another, found while the samples come; the recorder
 //! calls it.
 
+use serde::{Deserialize, Serialize};
+
 use super::slots::Slots;
 use crate::{
     circuit::{Circuit, Crossing, Direction},
@@ -25,6 +27,14 @@ pub(super) struct Measures {
     probes: Vec<[Probe; 2]>,
     /// The measures that follow each net: an index, and 0 for the trigger or 1 for the target.
     of_slot: Vec<Vec<(usize, usize)>>,
+}
+
+/// How far a probe has come.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct ProbeMark {
+    detector: Option<Detector>,
+    count: u64,
+    found: Option<f64>,
 }
 
 /// Waits for a crossing.
@@ -67,6 +77,22 @@ impl Measures {
     pub(super) fn follow(&mut self, slot: usize, piece: &Cubic) {
         for &(measure, end) in &self.of_slot[slot] {
             self.probes[measure][end].follow(piece);
+        }
+    }
+
+    pub(super) fn marks(&self) -> Vec<[ProbeMark; 2]> {
+        let mark = |probe: &Probe| {
+            let Probe { detector, count, found, .. } = *probe;
+            ProbeMark { detector, count, found }
+        };
+        self.probes.iter().map(|probes| probes.each_ref().map(mark)).collect()
+    }
+
+    /// Goes on from marks of the same measures.
+    pub(super) fn go_on(&mut self, marks: &[[ProbeMark; 2]]) {
+        for (probe, mark) in self.probes.iter_mut().flatten().zip(marks.as_flattened()) {
+            let ProbeMark { detector, count, found } = *mark;
+            (probe.detector, probe.count, probe.found) = (detector, count, found);
         }
     }
 

@@ -30,7 +30,7 @@ pub use error::OutputError;
 pub use measures::Measured;
 pub use plot::Plot;
 pub use raw::Points;
-pub use recorder::{Recorder, Recording, Unwritten};
+pub use recorder::{Recorder, Recording, RecordingMark, Unwritten};
 
 use crate::circuit::{Circuit, NetId};
 use slots::Slots;

@@ -9,9 +9,13 @@ use std::{
     io::{self, Write},
 };
 
-use warpline::files::PartialFile;
+use serde::{Deserialize, Serialize};
+use warpline::files::{Mark, PartialFile};
 
-use super::{OutputError, error::failed};
+use super::{
+    OutputError,
+    error::{self, failed},
+};
 use crate::{circuit::Sample, waveform::Cubic};
 
 /// At which times a raw file has points.
@@ -37,8 +41,17 @@ pub(super) struct RawWriter {
     row: Vec<u8>,
 }
 
+/// How far the file is written, and what waits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct RawMark {
+    file: Mark,
+    count: u64,
+    nets: Vec<VecDeque<Sample>>,
+    times: Times,
+}
+
 /// The times of the rows that are not written.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum Times {
     /// The length of a step, and the number of the next one.
     Every(f64, u64),
@@ -47,6 +60,11 @@ enum Times {
 
 /// The places for the number of points.
 const DIGITS: usize = 20;
+
+/// A number of points, as the header has it.
+fn count_text(count: u64) -> String {
+    format!("{count:<DIGITS$}")
+}
 
 impl RawWriter {
     /// Writes the header; the names are in the order of [`Slots`](super::slots::Slots).
@@ -70,7 +88,7 @@ impl RawWriter {
             nets.len() + 1
         );
         let count_at = before.len() as u64;
-        let mut header = format!("{before}{:<DIGITS$}\nVariables:\n\t0\ttime\ttime\n", 0);
+        let mut header = format!("{before}{}\nVariables:\n\t0\ttime\ttime\n", count_text(0));
         for (index, name) in (1..).zip(names) {
             let name = name.replace(|c: char| c.is_whitespace() || c.is_control(), "_");
             header += &format!("\t{index}\tv({name})\tvoltage\n");
@@ -113,6 +131,28 @@ impl RawWriter {
         Ok(())
     }
 
+    pub(super) fn mark(&mut self) -> Result<RawMark, OutputError> {
+        let file = error::mark(&mut self.file)?;
+        let (nets, times) = (self.nets.clone(), self.times.clone());
+        Ok(RawMark { file, count: self.count, nets, times })
+    }
+
+    pub(super) fn go_on(&mut self, mark: RawMark) -> Result<(), OutputError> {
+        let has_same_points = match (&self.times, &mark.times) {
+            (Times::Every(step, _), Times::Every(other, _)) => step == other,
+            (Times::Samples(_), Times::Samples(_)) => true,
+            _ => false,
+        };
+        if !has_same_points || self.nets.len() != mark.nets.len() {
+            return Err(OutputError::Other("the raw file has other points"));
+        }
+        let RawMark { file, count, nets, times } = mark;
+        (self.count, self.nets, self.times) = (count, nets, times);
+        // A complete file has another number there.
+        let (count_at, count) = (self.count_at, count_text(0));
+        error::go_on(&mut self.file, |writer| writer.go_on_with(file, count_at, count.as_bytes()))
+    }
+
     /// Writes the rows up to the end (s), and completes the header.
     pub(super) fn finish(&mut self, end: f64) -> Result<(), OutputError> {
         // Many steps make up the end, but for rounding.
@@ -120,7 +160,7 @@ impl RawWriter {
         self.settle((end * ROUNDING).next_up())?;
         let completed = self
             .file
-            .overwrite(self.count_at, format!("{:<DIGITS$}", self.count).as_bytes())
+            .overwrite(self.count_at, count_text(self.count).as_bytes())
             .and_then(|()| self.file.complete());
         self.check(completed)
     }

@@ -15,9 +15,14 @@
 
 use std::{fmt, ops::ControlFlow, path::PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::{
-    Measured, OutputError, Outputs, fixed::FixedNets, measures::Measures, slots::Slots,
-    writers::Writers,
+    Measured, OutputError, Outputs,
+    fixed::{FixedMark, FixedNets},
+    measures::{Measures, ProbeMark},
+    slots::Slots,
+    writers::{Writers, WritersMark},
 };
 use crate::{
     circuit::{Circuit, NetId, Sample},
@@ -49,6 +54,22 @@ pub struct Recorder {
     writers: Writers,
     /// A sample that was no point of a waveform.
     failure: Option<OutputError>,
+}
+
+/// How far a recording has come: what it has in memory, and how far its files are written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RecordingMark {
+    /// The nets, and how many of them are written; the threshold and the longest step.
+    nets: Vec<String>,
+    written: usize,
+    numbers: [f64; 2],
+    fixed: FixedMark,
+    last: Vec<Option<Sample>>,
+    detectors: Vec<Option<Detector>>,
+    now: f64,
+    crossings: u64,
+    measures: Vec<[ProbeMark; 2]>,
+    writers: WritersMark,
 }
 
 /// What was recorded of a run.
@@ -87,11 +108,25 @@ impl Recorder {
     ///
     /// [`OutputError`] when a file cannot be created or a number is not allowed.
     pub fn create(circuit: &Circuit, outputs: &Outputs) -> Result<Self, OutputError> {
+        Self::open(circuit, outputs, false)
+    }
+
+    /// The same for a run that goes on: opens the files that the run before has written, for
+    /// [`go_on`](Self::go_on).
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError`] when a file is not there, or a number is not allowed.
+    pub fn reopen(circuit: &Circuit, outputs: &Outputs) -> Result<Self, OutputError> {
+        Self::open(circuit, outputs, true)
+    }
+
+    fn open(circuit: &Circuit, outputs: &Outputs, goes_on: bool) -> Result<Self, OutputError> {
         outputs.check()?;
         let slots = outputs.slots(circuit);
         let fixed = FixedNets::new(&slots.recorded, outputs.longest_step);
         let measures = Measures::new(circuit, &slots);
-        let writers = Writers::create(circuit, outputs, &slots)?;
+        let writers = Writers::create(circuit, outputs, &slots, goes_on)?;
         Ok(Self {
             fixed,
             threshold: outputs.threshold,
@@ -124,6 +159,52 @@ impl Recorder {
             self.failure = Some(error);
         }
         self.flow()
+    }
+
+    /// How far it has come. All that is written until now is on the disk then.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError`] when a file could not be written, or is none to which one can append later.
+    pub fn mark(&mut self) -> Result<RecordingMark, OutputError> {
+        if let Some(error) = self.failure.iter().chain(&self.writers.errors).next() {
+            return Err(OutputError::Incomplete(error.to_string()));
+        }
+        Ok(RecordingMark {
+            nets: self.slots.recorded.iter().map(|net| net.name.clone()).collect(),
+            written: self.slots.written,
+            numbers: [self.threshold, self.longest_step],
+            fixed: self.fixed.mark(),
+            last: self.last.clone(),
+            detectors: self.detectors.clone(),
+            now: self.now,
+            crossings: self.crossings,
+            measures: self.measures.marks(),
+            writers: self.writers.mark()?,
+        })
+    }
+
+    /// Goes on where another one was when it made this mark; called before the first sample, after
+    /// [`reopen`](Self::reopen).
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError`] when that one had other outputs, or a file is not as it has left it.
+    pub fn go_on(&mut self, mark: RecordingMark) -> Result<(), OutputError> {
+        let nets = self.slots.recorded.iter().map(|net| &net.name);
+        let is_same = nets.eq(&mark.nets)
+            && self.slots.written == mark.written
+            && [self.threshold, self.longest_step] == mark.numbers
+            && self.last.len() == mark.last.len()
+            && self.detectors.len() == mark.detectors.len();
+        if !is_same {
+            return Err(OutputError::Other("it recorded other nets, or with other numbers"));
+        }
+        self.fixed.go_on(mark.fixed)?;
+        (self.last, self.detectors) = (mark.last, mark.detectors);
+        (self.now, self.crossings) = (mark.now, mark.crossings);
+        self.measures.go_on(&mark.measures);
+        self.writers.go_on(mark.writers)
     }
 
     /// Whether an output cannot be written: then the run may end.

@@ -8,6 +8,8 @@ use std::{
     collections::BinaryHeap,
 };
 
+use super::OutputError;
+
 /// Entries in the order of their times, then of their nets, then as they came.
 #[derive(Debug)]
 pub(super) struct Reorder<T> {
@@ -32,6 +34,18 @@ impl<T> Reorder<T> {
         Self { waiting: BinaryHeap::new(), serial: 0 }
     }
 
+    /// With what [`waiting`](Self::waiting) has given, of so many nets.
+    pub(super) fn of(waiting: Vec<(f64, usize, T)>, slots: usize) -> Result<Self, OutputError> {
+        let mut all = Self::new();
+        for (time, slot, what) in waiting {
+            if slot >= slots {
+                return Err(OutputError::Other("it wrote other nets"));
+            }
+            all.push(time, slot, what);
+        }
+        Ok(all)
+    }
+
     pub(super) fn push(&mut self, time: f64, slot: usize, what: T) {
         self.serial += 1;
         self.waiting.push(Reverse(Entry { time, slot, serial: self.serial, what }));
@@ -41,6 +55,16 @@ impl<T> Reorder<T> {
     pub(super) fn pop_before(&mut self, time: f64) -> Option<Entry<T>> {
         let is_due = self.waiting.peek().is_some_and(|Reverse(entry)| entry.time < time);
         if is_due { self.waiting.pop().map(|Reverse(entry)| entry) } else { None }
+    }
+
+    /// What waits, in its order: a time (s), the place of a net, and what happens.
+    pub(super) fn waiting(&self) -> Vec<(f64, usize, T)>
+    where
+        T: Copy,
+    {
+        let mut entries: Vec<_> = self.waiting.iter().map(|Reverse(entry)| *entry).collect();
+        entries.sort_unstable();
+        entries.iter().map(|entry| (entry.time, entry.slot, entry.what)).collect()
     }
 
     /// How many entries wait.

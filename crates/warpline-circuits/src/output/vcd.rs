@@ -7,10 +7,15 @@
 
 use std::{fmt, io};
 
+use serde::{Deserialize, Serialize};
 use vcd::{IdCode, TimescaleUnit, Value, VarType, Writer};
-use warpline::files::PartialFile;
+use warpline::files::{Mark, PartialFile};
 
-use super::{OutputError, error::failed, reorder::Reorder};
+use super::{
+    OutputError,
+    error::{self, failed},
+    reorder::Reorder,
+};
 use crate::waveform::Edge;
 
 /// Ticks per second.
@@ -28,9 +33,18 @@ pub(super) struct VcdWriter {
     tick: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// How far the file is written, and what waits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct VcdMark {
+    file: Mark,
+    changes: Vec<(f64, usize, Change)>,
+    tick: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Change {
-    Wire(Value),
+    /// Above the threshold, below it, or at it.
+    Wire(Option<bool>),
     Voltage(f64),
 }
 
@@ -83,12 +97,7 @@ impl VcdWriter {
 
     /// The side of the threshold on which a net is from a time on (s); `None` while it is at it.
     pub(super) fn side(&mut self, slot: usize, time: f64, is_above: Option<bool>) {
-        let value = match is_above {
-            None => Value::X,
-            Some(false) => Value::V0,
-            Some(true) => Value::V1,
-        };
-        self.changes.push(time, slot, Change::Wire(value));
+        self.changes.push(time, slot, Change::Wire(is_above));
     }
 
     /// A net crosses the threshold.
@@ -110,6 +119,17 @@ impl VcdWriter {
         Ok(())
     }
 
+    pub(super) fn mark(&mut self) -> Result<VcdMark, OutputError> {
+        let file = error::mark(self.file.writer())?;
+        Ok(VcdMark { file, changes: self.changes.waiting(), tick: self.tick })
+    }
+
+    pub(super) fn go_on(&mut self, mark: VcdMark) -> Result<(), OutputError> {
+        let VcdMark { file, changes, tick } = mark;
+        (self.changes, self.tick) = (Reorder::of(changes, self.variables.len())?, tick);
+        error::go_on(self.file.writer(), |writer| writer.go_on(file))
+    }
+
     /// Writes the rest, and the time at which the run ended (s).
     pub(super) fn finish(&mut self, end: f64) -> Result<(), OutputError> {
         self.settle(f64::INFINITY)?;
@@ -121,7 +141,14 @@ impl VcdWriter {
         self.time(time)?;
         let [wire, real] = self.variables[slot];
         match change {
-            Change::Wire(value) => self.file.change_scalar(wire, value),
+            Change::Wire(is_above) => {
+                let value = match is_above {
+                    None => Value::X,
+                    Some(false) => Value::V0,
+                    Some(true) => Value::V1,
+                };
+                self.file.change_scalar(wire, value)
+            }
             Change::Voltage(value) => self.file.change_real(real, rounded(value)),
         }
     }

@@ -2,16 +2,31 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use warpline::files::PartialFile;
 
 use super::{
-    OutputError, Outputs, crossings::CrossingsWriter, error, plot::Sketch, raw::RawWriter,
-    slots::Slots, vcd::VcdWriter,
+    OutputError, Outputs,
+    crossings::{CrossingsMark, CrossingsWriter},
+    error,
+    plot::{Sketch, SketchMark},
+    raw::{RawMark, RawWriter},
+    slots::Slots,
+    vcd::{VcdMark, VcdWriter},
 };
 use crate::{
     circuit::{Circuit, Sample},
     waveform::{Cubic, Edge},
 };
+
+/// How far the files are written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct WritersMark {
+    vcd: Option<VcdMark>,
+    raw: Option<RawMark>,
+    crossings: Option<CrossingsMark>,
+    sketch: Option<SketchMark>,
+}
 
 /// The files that are asked for.
 #[derive(Debug)]
@@ -35,10 +50,24 @@ impl<W> Wanted<W> {
     /// Creates the file, and its writer.
     fn create(
         path: Option<&PathBuf>,
+        goes_on: bool,
         create: impl FnOnce(PartialFile) -> Result<W, OutputError>,
     ) -> Result<Self, OutputError> {
-        let writer = path.map(|path| create(error::create(path)?)).transpose()?;
+        let writer = path.map(|path| create(error::open(path, goes_on)?)).transpose()?;
         Ok(Self { paths: path.into_iter().cloned().collect(), writer })
+    }
+
+    /// Goes on from a mark; a file that the run before has not written cannot be gone on with.
+    fn go_on<K>(
+        &mut self,
+        mark: Option<K>,
+        go_on: impl FnOnce(&mut W, K) -> Result<(), OutputError>,
+    ) -> Result<(), OutputError> {
+        match (&mut self.writer, mark) {
+            (None, _) => Ok(()),
+            (Some(writer), Some(mark)) => go_on(writer, mark),
+            (Some(_), None) => Err(OutputError::Other("it wrote other files")),
+        }
     }
 
     /// Does this with the writer, if there is one; one that fails is given up.
@@ -60,16 +89,17 @@ impl Writers {
         circuit: &Circuit,
         outputs: &Outputs,
         slots: &Slots,
+        goes_on: bool,
     ) -> Result<Self, OutputError> {
         let (title, names, points) = (&circuit.title, || slots.names(), outputs.points);
         Ok(Self {
-            vcd: Wanted::create(outputs.vcd.as_ref(), |file| {
+            vcd: Wanted::create(outputs.vcd.as_ref(), goes_on, |file| {
                 VcdWriter::create(file, title, names())
             })?,
-            raw: Wanted::create(outputs.raw.as_ref(), |file| {
+            raw: Wanted::create(outputs.raw.as_ref(), goes_on, |file| {
                 RawWriter::create(file, title, names(), points)
             })?,
-            crossings: Wanted::create(outputs.crossings.as_ref(), |file| {
+            crossings: Wanted::create(outputs.crossings.as_ref(), goes_on, |file| {
                 CrossingsWriter::create(file, names())
             })?,
             sketch: Wanted {
@@ -81,6 +111,24 @@ impl Writers {
             },
             errors: Vec::new(),
         })
+    }
+
+    pub(super) fn mark(&mut self) -> Result<WritersMark, OutputError> {
+        let Self { vcd, raw, crossings, sketch, .. } = self;
+        Ok(WritersMark {
+            vcd: vcd.writer.as_mut().map(VcdWriter::mark).transpose()?,
+            raw: raw.writer.as_mut().map(RawWriter::mark).transpose()?,
+            crossings: crossings.writer.as_mut().map(CrossingsWriter::mark).transpose()?,
+            sketch: sketch.writer.as_ref().map(Sketch::mark),
+        })
+    }
+
+    /// Goes on from a mark of a run with the same nets.
+    pub(super) fn go_on(&mut self, mark: WritersMark) -> Result<(), OutputError> {
+        self.vcd.go_on(mark.vcd, VcdWriter::go_on)?;
+        self.raw.go_on(mark.raw, RawWriter::go_on)?;
+        self.crossings.go_on(mark.crossings, CrossingsWriter::go_on)?;
+        self.sketch.go_on(mark.sketch, Sketch::go_on)
     }
 
     /// The first sample of a net, and its side of the threshold.

@@ -1,9 +1,11 @@
 //! Crossings of a threshold, found in the waveform of a net as it comes.
 
+use serde::{Deserialize, Serialize};
+
 use super::Cubic;
 
 /// The direction of a crossing that was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Edge {
     /// Upwards.
     Rise,
@@ -17,7 +19,7 @@ pub enum Edge {
 /// A waveform that only touches the threshold does not cross it, so rises and falls alternate. One
 /// that stays at the threshold for a while crosses it where it leaves, if it leaves to the other
 /// side.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Detector {
     threshold: f64,
     /// Whether the waveform was last above the threshold; `None` if it was never off the

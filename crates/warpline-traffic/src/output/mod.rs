@@ -3,7 +3,8 @@
 //! The parameters name the files, the model hands over what LPs counted, and the command completes
 //! the files with [`Recorder::finish`]. Files are created before a run, so that one that cannot be
 //! written is found out then; they get their names when they are complete, and an older file stays
-//! as it is until then.
+//! as it is until then. Only the time series is written while the run goes on: a checkpoint has
+//! its [`Marks`], behind which the run that goes on writes.
 
 use std::{
     io::{self, Write},
@@ -11,7 +12,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use warpline::files::PartialFile;
+use serde::{Deserialize, Serialize};
+use warpline::files::{Mark, PartialFile};
 
 use crate::{
     error::{FileError, Flaw},
@@ -40,6 +42,12 @@ pub struct Recorder {
     late: Vec<(Output, Kind)>,
 }
 
+/// How far the files of a run are written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Marks {
+    series: Option<series::SeriesMark>,
+}
+
 /// What the model hands over.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
@@ -62,8 +70,18 @@ enum Kind {
 }
 
 impl Output {
-    fn create(path: &Path) -> Result<Self, FileError> {
-        PartialFile::create(path).map(Self).map_err(|error| unwritten(path, &error))
+    /// The file of a run that begins, or of one that goes on.
+    fn open(path: &Path, goes_on: bool) -> Result<Self, FileError> {
+        let failed = if goes_on { not_gone_on } else { unwritten };
+        PartialFile::open(path, goes_on).map(Self).map_err(|error| failed(path, &error))
+    }
+
+    fn mark(&mut self) -> Result<Mark, FileError> {
+        self.0.mark().map_err(|error| unwritten(self.0.path(), &error))
+    }
+
+    fn go_on(&mut self, mark: Mark) -> Result<(), FileError> {
+        self.0.go_on(mark).map_err(|error| not_gone_on(self.0.path(), &error))
     }
 
     /// Does what writes to the file, and names the file if it fails.
@@ -85,6 +103,12 @@ fn unwritten(path: &Path, error: &io::Error) -> FileError {
     Flaw::new(error.to_string(), "name a file that can be written").at(path, None)
 }
 
+fn not_gone_on(path: &Path, error: &io::Error) -> FileError {
+    let name = path.display();
+    let remedy = format!("bring back what the run has written: {name}.partial, or {name}");
+    Flaw::new(error.to_string(), remedy).at(path, None)
+}
+
 impl Kind {
     /// The kind of a map by the name of its file.
     fn of_map(path: &Path) -> Result<Self, FileError> {
@@ -102,10 +126,11 @@ impl Kind {
 }
 
 impl Recorder {
-    /// Creates the files that the parameters name; none if they name none. The second result is for
-    /// the model.
+    /// Creates the files that the parameters name, or opens them for a run that goes on; none if
+    /// they name none. The second result is for the model.
     pub(crate) fn create(
         params: &TrafficParams,
+        goes_on: bool,
         survey: impl FnOnce() -> Survey,
     ) -> Result<Option<(Self, Arc<Shared>)>, FileError> {
         if !params.files().has_outputs() {
@@ -113,17 +138,40 @@ impl Recorder {
         }
         let mut late = Vec::new();
         if let Some(path) = &params.segments {
-            late.push((Output::create(path)?, Kind::Table));
+            late.push((Output::open(path, false)?, Kind::Table));
         }
         for path in &params.map {
             let kind = Kind::of_map(path)?;
-            late.push((Output::create(path)?, kind));
+            late.push((Output::open(path, false)?, kind));
         }
-        let series = params.series.as_deref().map(Output::create).transpose()?;
+        let open = |path: &Path| Output::open(path, goes_on);
+        let series = params.series.as_deref().map(open).transpose()?;
         let series = series.map(series::Series::begin).transpose()?;
         let shared = Shared { series: Mutex::new(series), tallies: Mutex::default() };
         let shared = Arc::new(shared);
         Ok(Some((Self { survey: survey(), shared: Arc::clone(&shared), late }, shared)))
+    }
+
+    /// How far the files are written; all of that is on the disk then.
+    ///
+    /// # Errors
+    ///
+    /// When the time series could not be written, or is no file to which rows can be appended
+    /// later.
+    pub fn mark(&self) -> Result<Marks, FileError> {
+        let series = lock(&self.shared.series).as_mut().map(series::Series::mark).transpose()?;
+        Ok(Marks { series })
+    }
+
+    /// Goes on behind the marks, with files that were
+    /// [opened](crate::model::Traffic::record_further) for that. Nothing is written before.
+    ///
+    /// # Errors
+    ///
+    /// When the time series is not what had been written up to its mark.
+    pub fn go_on(&self, marks: &Marks) -> Result<(), FileError> {
+        let mut series = lock(&self.shared.series);
+        series.as_mut().map_or(Ok(()), |series| series.go_on(marks.series))
     }
 
     /// Completes the files after the run, and names each; or says why it could not be written.

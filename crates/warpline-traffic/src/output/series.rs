@@ -2,11 +2,15 @@
 //!
 //! LPs report in the order of the times, so a row is complete when a report of a later time comes.
 
-use std::{io::Write, path::PathBuf};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use serde::{Deserialize, Serialize};
+use warpline::files::Mark;
 
-use super::Output;
+use super::{Output, not_gone_on};
 use crate::error::FileError;
 
 /// What an LP has at a time; counts are from the start of the run.
@@ -25,7 +29,7 @@ pub struct Sample {
 }
 
 /// The sums of the samples of a time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Row {
     time: f64,
     cars: u64,
@@ -35,6 +39,13 @@ struct Row {
     left: u64,
     accidents: u64,
     is_empty: bool,
+}
+
+/// How far the file is written, and the row that is not complete yet.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct SeriesMark {
+    file: Mark,
+    row: Row,
 }
 
 /// The file.
@@ -62,6 +73,22 @@ impl Series {
             writeln!(writer, "time_s,cars,cars_standing,longest_queue,cars_in,cars_out,accidents")
         })?;
         Ok(Self { output, row: EMPTY, failure: None })
+    }
+
+    pub(super) fn mark(&mut self) -> Result<SeriesMark, FileError> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        Ok(SeriesMark { file: self.output.mark()?, row: self.row })
+    }
+
+    pub(super) fn go_on(&mut self, mark: Option<SeriesMark>) -> Result<(), FileError> {
+        let Some(SeriesMark { file, row }) = mark else {
+            let none = io::Error::other("the checkpoint is of a run that did not write it");
+            return Err(not_gone_on(self.output.0.path(), &none));
+        };
+        self.row = row;
+        self.output.go_on(file)
     }
 
     pub(super) fn add(&mut self, time: f64, sample: Sample) {

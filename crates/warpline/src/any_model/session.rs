@@ -72,6 +72,9 @@ pub trait AnySession<'a>: Send {
     /// Writes a checkpoint.
     fn save(&self, checkpoint: &Path) -> Result<(), RunError>;
 
+    /// Writes a checkpoint with bytes of the caller's.
+    fn save_with(&self, checkpoint: &Path, attached: &[u8]) -> Result<(), RunError>;
+
     /// A copy of all states and pending events. Messages are copied as they travel between ranks:
     /// the model has to have [`wires`](Model::wires).
     fn snapshot(&self) -> Result<AnySnapshot, RunError>;
@@ -154,6 +157,10 @@ where
 
     fn save(&self, checkpoint: &Path) -> Result<(), RunError> {
         self.save(checkpoint)
+    }
+
+    fn save_with(&self, checkpoint: &Path, attached: &[u8]) -> Result<(), RunError> {
+        self.save_with(checkpoint, attached)
     }
 
     fn snapshot(&self) -> Result<AnySnapshot, RunError> {

@@ -9,13 +9,25 @@
 //!   (a pipe, `/dev/stdout`) is written at once.
 //! - **FILE-B.** Of a file that is written all at once (`fill`) and cannot be written to its end,
 //!   nothing stays: part of it is of no use.
+//! - **FILE-C.** A run that goes on writes behind a [`Mark`], and only where all before it is as it
+//!   was written. Nothing is cut off before that is known.
 
 use std::{
     ffi::OsString,
     fs::{self, File},
-    io::{self, BufWriter, Seek, SeekFrom, Write},
+    io::{self, BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
+
+use serde::{Deserialize, Serialize};
+
+/// How far a file is written, and a checksum of what is in it up to there: a checkpoint has one for
+/// each file, and the run that goes on writes behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    length: u64,
+    checksum: u32,
+}
 
 /// A file that is not complete yet.
 #[derive(Debug)]
@@ -27,6 +39,46 @@ pub struct PartialFile {
     renaming: Option<(PathBuf, PathBuf)>,
     is_empty: bool,
     writer: BufWriter<File>,
+    /// Of all that was written, as long as nothing is written over.
+    checksum: Option<crc32fast::Hasher>,
+    length: u64,
+    /// Whether it was reopened, and is not gone on with yet.
+    awaits_mark: bool,
+}
+
+/// Bytes that are written, or read, at a time.
+const BUFFER_BYTES: usize = 1 << 16;
+
+fn not_regular() -> io::Error {
+    let what = "a run cannot go on with it: it is no regular file to which all is appended";
+    io::Error::new(io::ErrorKind::Unsupported, what)
+}
+
+/// The checksum of the first bytes of a file, if there are so many, with other bytes at a place.
+fn checksum_of(file: &mut File, length: u64, others: (u64, &[u8])) -> io::Result<Option<u32>> {
+    let (place, others) = others;
+    let mut hasher = crc32fast::Hasher::new();
+    let (mut bytes, mut at) = (vec![0; BUFFER_BYTES], 0);
+    file.seek(SeekFrom::Start(0))?;
+    while at < length {
+        let most = bytes.len().min(usize::try_from(length - at).unwrap_or(usize::MAX));
+        match file.read(&mut bytes[..most]) {
+            Ok(0) => return Ok(None),
+            Ok(read) => {
+                for (other, place) in others.iter().zip(place..) {
+                    let here = place.checked_sub(at).and_then(|here| usize::try_from(here).ok());
+                    if let Some(byte) = here.and_then(|here| bytes[..read].get_mut(here)) {
+                        *byte = *other;
+                    }
+                }
+                hasher.update(&bytes[..read]);
+                at += read as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(hasher.finalize()))
 }
 
 /// What a file is called until it is complete.
@@ -53,14 +105,109 @@ impl PartialFile {
             let file = File::create(&partial)?;
             (Some((partial, complete)), file)
         };
-        let writer = BufWriter::with_capacity(1 << 16, file);
-        Ok(Self { path: path.to_owned(), renaming, is_empty: true, writer })
+        Ok(Self::new(path, renaming, file))
+    }
+
+    fn new(path: &Path, renaming: Option<(PathBuf, PathBuf)>, file: File) -> Self {
+        let writer = BufWriter::with_capacity(BUFFER_BYTES, file);
+        let checksum = Some(crc32fast::Hasher::new());
+        Self {
+            path: path.to_owned(),
+            renaming,
+            is_empty: true,
+            writer,
+            checksum,
+            length: 0,
+            awaits_mark: false,
+        }
+    }
+
+    /// Opens the file that an earlier run has written, to [go on](Self::go_on) with it; until then
+    /// what is written is taken for what the file has already, a header, and goes nowhere. If the
+    /// file is complete, a copy is gone on with.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system; also if it is no regular file.
+    pub fn reopen(path: &Path) -> io::Result<Self> {
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(not_regular());
+        }
+        let complete = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let partial = name_of(&complete);
+        let is_copy = !partial.exists();
+        if is_copy {
+            fs::copy(&complete, &partial)?;
+        }
+        let file = File::options().read(true).write(true).open(&partial)?;
+        let mut file = Self::new(path, Some((partial, complete)), file);
+        // What is not gone on with stays, and a copy does not.
+        file.is_empty = is_copy;
+        file.awaits_mark = true;
+        Ok(file)
+    }
+
+    /// How far the file is written; all of that is on the disk then.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system; also if it is no regular file, or complete, or something was written
+    /// over.
+    pub fn mark(&mut self) -> io::Result<Mark> {
+        let checksum = self.checksum.clone().filter(|_| self.is_regular());
+        let checksum = checksum.ok_or_else(not_regular)?.finalize();
+        self.sync()?;
+        Ok(Mark { length: self.length, checksum })
+    }
+
+    /// Goes on behind a mark: what comes after it is cut off (FILE-C).
+    ///
+    /// # Errors
+    ///
+    /// Those of the system; also if something else is before the mark than was written then.
+    pub fn go_on(&mut self, mark: Mark) -> io::Result<()> {
+        self.go_on_with(mark, 0, &[])
+    }
+
+    /// The same with a file some of which may have been [written over](Self::overwrite) when it was
+    /// complete: these bytes were there before.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`go_on`](Self::go_on).
+    pub fn go_on_with(&mut self, mark: Mark, place: u64, bytes: &[u8]) -> io::Result<()> {
+        debug_assert!(self.awaits_mark, "FILE-C: {} is gone on with", self.path.display());
+        let Mark { length, checksum } = mark;
+        debug_assert!(place + bytes.len() as u64 <= length, "FILE-C: {place} is not in {mark:?}");
+        let file = self.writer.get_mut();
+        if checksum_of(file, length, (place, bytes))? != Some(checksum) {
+            let what = "it is not the file that the run had written up to its checkpoint";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        file.seek(SeekFrom::Start(place))?;
+        file.write_all(bytes)?;
+        file.set_len(length)?;
+        file.seek(SeekFrom::End(0))?;
+        self.checksum = Some(crc32fast::Hasher::new_with_initial_len(checksum, length));
+        self.length = length;
+        self.is_empty = length == 0;
+        self.awaits_mark = false;
+        Ok(())
     }
 
     /// Whether it is a regular file, in which one can go back.
     #[must_use]
     pub const fn is_regular(&self) -> bool {
         self.renaming.is_some()
+    }
+
+    /// The file of a run that begins, or of one that goes on.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`create`](Self::create) and [`reopen`](Self::reopen).
+    pub fn open(path: &Path, goes_on: bool) -> io::Result<Self> {
+        if goes_on { Self::reopen(path) } else { Self::create(path) }
     }
 
     /// The name that was given.
@@ -75,6 +222,7 @@ impl PartialFile {
     ///
     /// Those of the system.
     pub fn overwrite(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
+        self.checksum = None;
         self.writer.seek(SeekFrom::Start(place))?;
         self.writer.write_all(bytes)?;
         self.writer.seek(SeekFrom::End(0)).map(drop)
@@ -96,6 +244,7 @@ impl PartialFile {
     ///
     /// Those of the system.
     pub fn complete(&mut self) -> io::Result<()> {
+        debug_assert!(!self.awaits_mark, "FILE-C: {} is another run's", self.path.display());
         self.writer.flush()?;
         if let Some((partial, complete)) = &self.renaming {
             fs::rename(partial, complete)?;
@@ -123,8 +272,16 @@ impl PartialFile {
 
 impl Write for PartialFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.awaits_mark {
+            return Ok(bytes.len());
+        }
         self.is_empty &= bytes.is_empty();
-        self.writer.write(bytes)
+        let written = self.writer.write(bytes)?;
+        if let Some(checksum) = &mut self.checksum {
+            checksum.update(&bytes[..written]);
+        }
+        self.length += written as u64;
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -166,6 +323,69 @@ mod tests {
         file.complete().unwrap();
         drop(file);
         assert_eq!((text(&path), text(&partial)), ("Whole".to_owned(), "none".to_owned()));
+    }
+
+    /// FILE-C: what a run that goes on writes comes behind the mark, of a file that was left and of
+    /// one that was completed; another file stays as it is. Red if `go_on` compares no checksum, or
+    /// does not cut off what comes after the mark.
+    #[test]
+    fn a_run_goes_on_behind_a_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, partial) = (folder.path().join("a"), folder.path().join("a.partial"));
+        let mut file = PartialFile::create(&path).unwrap();
+        file.write_all(b"before,").unwrap();
+        let mark = file.mark().unwrap();
+        file.write_all(b"lost").unwrap();
+        drop(file);
+        let go_on = |end: &str| {
+            let mut file = PartialFile::reopen(&path).unwrap();
+            file.write_all(b"a header, which is there").unwrap();
+            file.go_on(mark)?;
+            file.write_all(b"after,").unwrap();
+            let later = file.mark().unwrap();
+            file.write_all(end.as_bytes()).unwrap();
+            file.complete().unwrap();
+            io::Result::Ok(later)
+        };
+        for end in ["of one that was left", "of one that was complete"] {
+            let later = go_on(end).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), format!("before,after,{end}"));
+            assert!(!partial.exists());
+            let mut file = PartialFile::reopen(&path).unwrap();
+            file.go_on(later).unwrap();
+            assert_eq!(file.mark().unwrap(), later);
+            drop(file);
+            fs::remove_file(&partial).unwrap();
+        }
+        for other in ["befor", "Before,of another run"] {
+            fs::write(&path, other).unwrap();
+            assert_eq!(go_on("").unwrap_err().kind(), io::ErrorKind::InvalidData);
+            assert_eq!(fs::read_to_string(&path).unwrap(), other);
+            assert!(!partial.exists(), "the copy is of no use");
+            fs::write(&partial, other).unwrap();
+            go_on("").unwrap_err();
+            assert_eq!(fs::read_to_string(&partial).unwrap(), other, "FILE-C");
+            fs::remove_file(&partial).unwrap();
+        }
+        let mut file = PartialFile::create(&path).unwrap();
+        file.write_all(b"head").unwrap();
+        file.overwrite(0, b"H").unwrap();
+        assert_eq!(file.mark().unwrap_err().kind(), io::ErrorKind::Unsupported);
+        drop(file);
+        fs::remove_file(&partial).unwrap();
+
+        // The head is written over at the end, and put back.
+        let mut file = PartialFile::create(&path).unwrap();
+        file.write_all(b"head").unwrap();
+        let mark = file.mark().unwrap();
+        file.overwrite(1, b"EA").unwrap();
+        file.complete().unwrap();
+        let mut file = PartialFile::reopen(&path).unwrap();
+        file.go_on_with(mark, 1, b"ea").unwrap();
+        file.complete().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "head");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(PartialFile::reopen(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     /// FILE-B: it is there as a whole, or not at all. Red if `fill` leaves what could be written.

@@ -14,6 +14,8 @@ pub(super) const HEAD: u8 = b'H';
 pub(super) const LPS: u8 = b'L';
 /// Pending events.
 pub(super) const EVENTS: u8 = b'E';
+/// What the caller has attached.
+pub(super) const ATTACHED: u8 = b'A';
 /// Nothing follows.
 pub(super) const END: u8 = b'Z';
 
@@ -28,7 +30,10 @@ impl<W: Write> BlockWriter<W> {
     }
 
     pub(super) fn write(&mut self, kind: u8, bytes: &[u8]) -> io::Result<()> {
-        debug_assert!([HEAD, LPS, EVENTS, END].contains(&kind), "CKPT-B: no reader knows {kind}");
+        debug_assert!(
+            [HEAD, LPS, EVENTS, ATTACHED, END].contains(&kind),
+            "CKPT-B: no reader knows {kind}"
+        );
         debug_assert!(kind != END || bytes.is_empty(), "CKPT-B: something is behind the end");
         let too_long = |_| io::Error::new(io::ErrorKind::FileTooLarge, "a state is too large");
         let len = u32::try_from(bytes.len()).map_err(too_long)?;

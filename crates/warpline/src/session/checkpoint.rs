@@ -157,6 +157,15 @@ impl Checkpoint {
     ///
     /// If it cannot be read, or is none.
     pub fn read(path: &Path) -> Result<Self, CheckpointError> {
+        Self::read_with_attached(path).map(|(head, _)| head)
+    }
+
+    /// The same, with what was attached by [`Session::save_with`]: nothing, if nothing was.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or is none.
+    pub fn read_with_attached(path: &Path) -> Result<(Self, Vec<u8>), CheckpointError> {
         let read = || {
             let mut reader = BlockReader::open(BufReader::new(fs::File::open(path)?))?;
             let head = Self::head(&mut reader)?;
@@ -164,7 +173,9 @@ impl Checkpoint {
             for kind in [blocks::LPS, blocks::EVENTS] {
                 while reader.next(kind)?.is_some() {}
             }
-            end(&mut reader).map(|()| head)
+            let attached = reader.next(blocks::ATTACHED)?.unwrap_or_default();
+            end(&mut reader)?;
+            Ok((head, attached))
         };
         read().map_err(|refusal| refused(path, refusal))
     }
@@ -279,8 +290,20 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
     /// [`RunError::Checkpoint`] if the model [does not say](Model::state_wire) how its states
     /// become bytes, or the file cannot be written; then the older one is as it was.
     pub fn save(&self, path: &Path) -> Result<(), RunError> {
+        self.save_with(path, &[])
+    }
+
+    /// Writes a checkpoint with bytes of the caller's, which
+    /// [`Checkpoint::read_with_attached`] gives back: how far files are written that belong to the
+    /// run ([`Mark`](crate::files::Mark)), or what was counted beside the model.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`save`](Self::save).
+    pub fn save_with(&self, path: &Path, attached: &[u8]) -> Result<(), RunError> {
         let state = self.state()?;
-        let written = self.guard(|| write(&*self.model, self.settings.seed, state, path))?;
+        let seed = self.settings.seed;
+        let written = self.guard(|| write(&*self.model, seed, state, attached, path))?;
         Ok(written.map_err(|refusal| refused(path, refusal))?)
     }
 
@@ -291,7 +314,13 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
     }
 }
 
-fn write<M: Model>(model: &M, seed: u64, state: &State<M>, path: &Path) -> Result<(), Refusal> {
+fn write<M: Model>(
+    model: &M,
+    seed: u64,
+    state: &State<M>,
+    attached: &[u8],
+    path: &Path,
+) -> Result<(), Refusal> {
     let codec = Codec::of(model).map_err(Refusal::Other)?;
     let head = Checkpoint::of(model, seed, state);
     let head = postcard::to_allocvec(&head).map_err(|error| Refusal::Other(error.to_string()))?;
@@ -305,6 +334,9 @@ fn write<M: Model>(model: &M, seed: u64, state: &State<M>, path: &Path) -> Resul
         write_all(&mut writer, blocks::LPS, lps, |lp, bytes| codec.write_lp(lp, bytes))?;
         let write_event = |event: &_, bytes: &mut Vec<u8>| codec.write_event(event, bytes);
         write_all(&mut writer, blocks::EVENTS, pending, write_event)?;
+        if !attached.is_empty() {
+            writer.write(blocks::ATTACHED, attached)?;
+        }
         writer.write(blocks::END, &[])?;
         if file.is_regular() {
             file.sync()?;
@@ -370,6 +402,8 @@ fn read<M: Model>(model: &M, seed: u64, path: &Path) -> Result<State<M>, Refusal
     let count = model.lp_count();
     read_all(&mut reader, blocks::LPS, &mut lps, |bytes| codec.read_lp(bytes))?;
     read_all(&mut reader, blocks::EVENTS, &mut pending, |bytes| codec.read_event(bytes, count))?;
+    // That is the caller's.
+    reader.next(blocks::ATTACHED)?;
     end(&mut reader)?;
     let is_sound = |event: &LeftEvent<M>| {
         let sender: &Lp<M::Lp> = &lps[event.key.sender().index()];

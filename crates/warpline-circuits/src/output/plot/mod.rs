@@ -16,10 +16,15 @@ use std::path::PathBuf;
 
 #[cfg(not(feature = "plots"))]
 pub(super) use none::Sketch;
+use serde::{Deserialize, Serialize};
 #[cfg(feature = "plots")]
 pub(super) use sketch::Sketch;
 
-use crate::circuit::NetId;
+use crate::{circuit::NetId, waveform::Column};
+
+/// What a picture shows until now: the columns of each net.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SketchMark(Vec<Vec<Option<Column>>>);
 
 /// A plot: the waveforms of nets, one above the other.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use warpline::files::PartialFile;
 
-use super::{Plot, draw, png};
+use super::{Plot, SketchMark, draw, png};
 use crate::{
     circuit::Circuit,
     output::{OutputError, error, slots::Slots},
@@ -71,7 +71,7 @@ impl Sketch {
                 Some("png") => Kind::Png,
                 _ => return Err(OutputError::PictureKind { path: path.clone() }),
             };
-            files.push((error::create(path)?, kind));
+            files.push((error::open(path, false)?, kind));
         }
         Ok(Self { title: circuit.title.clone(), end, traces, files })
     }
@@ -82,6 +82,24 @@ impl Sketch {
         for trace in self.traces.iter_mut().filter(|trace| trace.slot == slot) {
             trace.follow(piece, end);
         }
+    }
+
+    pub(in crate::output) fn mark(&self) -> SketchMark {
+        SketchMark(self.traces.iter().map(|trace| trace.columns.clone()).collect())
+    }
+
+    /// Goes on from a mark of a sketch of the same nets.
+    pub(in crate::output) fn go_on(&mut self, mark: SketchMark) -> Result<(), OutputError> {
+        let SketchMark(columns) = mark;
+        let is_sound = columns.len() == self.traces.len()
+            && columns.iter().all(|columns| columns.len() == COLUMNS);
+        if !is_sound {
+            return Err(OutputError::Other("it drew other nets"));
+        }
+        for (trace, columns) in self.traces.iter_mut().zip(columns) {
+            trace.columns = columns;
+        }
+        Ok(())
     }
 
     /// Draws the picture and completes the files.
