@@ -96,13 +96,17 @@ pub(crate) fn carry_out(
                     "--end {end} is before the virtual time of the checkpoint, {now}"
                 )));
             }
-            go_on_recording(path, recording)?;
             session
         }
     };
-    let mark = || recording.map_or(Ok(Vec::new()), Recording::mark);
     if let Some(path) = &args.checkpoint {
         session.check_saving(path)?;
+    }
+    if let Some(path) = &args.resume {
+        go_on_recording(path, recording)?;
+    }
+    let mark = || recording.map_or(Ok(Vec::new()), Recording::mark);
+    if args.checkpoint.is_some() {
         mark().map_err(Failure::refused)?;
     }
     let is_interrupted = loop {
@@ -147,9 +151,9 @@ fn go_on_recording(path: &Path, recording: Option<&dyn Recording>) -> Result<(),
             "it is of a run that recorded something, and this one does not: ask for the same files"
                 .to_owned(),
         )),
-        (Some(_), true) => {
-            Err(refused("it is of a run that recorded nothing: leave the files out".to_owned()))
-        }
+        (Some(_), true) => Err(refused(
+            "it is of a run that recorded nothing: leave files and measures out".to_owned(),
+        )),
         (Some(recording), false) => {
             recording.go_on(&mark).map_err(|error| refused(error.to_string()))
         }

@@ -1,4 +1,5 @@
 //! Runs that stop and go on: with `--checkpoint` and `--resume`, by signals, and killed.
+//! `KILLS=250 cargo test -p warpline-cli --test checkpoints killed` kills 1 000 of them.
 //!
 //! # Mutations that it is against
 //!
@@ -15,7 +16,7 @@ mod common;
 mod interrupt;
 
 use std::{
-    fs,
+    env, fs,
     os::unix::fs::MetadataExt,
     path::Path,
     thread,
@@ -189,6 +190,8 @@ fn assert_same_files(one: &Path, other: &Path, (model, files, _): Writing) {
 /// was left alone, with the same files.
 #[test]
 fn killed_runs_go_on() {
+    // Of each model.
+    let kills = env::var("KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(13);
     for writing in WRITING {
         let (model, _, more) = writing;
         let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
@@ -197,9 +200,8 @@ fn killed_runs_go_on() {
         let written = || fs::metadata(&file).map(|data| (data.ino(), data.mtime_nsec())).ok();
         // No run comes to that end before it is killed; the last one gets a nearer one.
         let line = format!("run {model} --checkpoint run.ckpt --checkpoint-every 0.01s --quiet");
-        for (kill, engine) in
-            (0..13).zip(["auto", "timewarp", "speculative", "sequential"].iter().cycle())
-        {
+        let engines = ["auto", "timewarp", "speculative", "sequential"].iter().cycle();
+        for (kill, engine) in (0..kills).zip(engines) {
             let resume = if kill > 0 { "--resume run.ckpt" } else { "" };
             let line = format!("{line} --engine {engine} --end {:e} {resume}", more * 1e9);
             let before = written();
@@ -211,7 +213,7 @@ fn killed_runs_go_on() {
                 thread::yield_now();
             }
             // At some moment after that, most of them while the next one is written.
-            (0..kill * 20_000).for_each(|_| std::hint::spin_loop());
+            (0..kill % 16 * 20_000).for_each(|_| std::hint::spin_loop());
             child.kill().expect("it can be killed");
             child.wait().expect("a child");
         }
@@ -263,6 +265,11 @@ fn files_go_on_with_the_run() {
         assert_eq!(resumed["measures"], whole["measures"], "{model}");
         assert_eq!(whole["measures"]["d"].is_number(), model.contains("deck.cir"), "{model}");
         assert_same_files(at, other, writing);
+        if model.contains("deck.cir") {
+            fs::write(at.join("deck.cir"), deck.replace("rise=3", "rise=2")).expect("a file");
+            let line = format!("run {model} {end} --resume a.ckpt");
+            refuses(at, &line, 2, &["it recorded or measured something else"]);
+        }
     }
 }
 
@@ -303,8 +310,11 @@ fn what_cannot_be_is_refused() {
     assert_eq!(fs::read_to_string(at.join("w.vcd")).expect("a file"), "another");
     fs::remove_file(at.join("w.vcd")).expect("a file");
     refused(&line, 2, &["w.vcd cannot be gone on with", "bring back"]);
+    report(at, &format!("{ring} --vcd v.vcd --crossings v.csv --end 1e-9 --checkpoint f.ckpt"));
+    let fewer = format!("{ring} --vcd v.vcd --end 2e-9 --resume f.ckpt");
+    refused(&fewer, 2, &["other outputs: it wrote more files"]);
     let printed = format!("{ring} --vcd /dev/null --checkpoint d.ckpt");
-    refused(&printed, 2, &["/dev/null", "no regular file"]);
+    refused(&printed, 2, &["/dev/null", "no regular file", "leave the checkpoint out"]);
     report(at, &format!("{ring} --end 1e-9 --checkpoint e.ckpt"));
     let added = format!("{ring} --vcd w.vcd --end 2e-9 --resume e.ckpt");
     refused(&added, 2, &["w.vcd cannot be gone on with"]);

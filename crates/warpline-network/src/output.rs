@@ -13,7 +13,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use warpline::files::{Mark, PartialFile};
+use warpline::files::{Mark, PartialFile, remedy_of_going_on};
 
 use crate::{
     error::FileError,
@@ -53,9 +53,7 @@ fn unwritten(path: &Path, error: &io::Error) -> FileError {
 }
 
 fn not_gone_on(path: &Path, error: &io::Error) -> FileError {
-    let name = path.display();
-    let remedy = format!("bring back what the run has written: {name}.partial, or {name}");
-    FileError::new(path, None, error.to_string(), remedy)
+    FileError::new(path, None, error.to_string(), remedy_of_going_on(path, error))
 }
 
 impl Table {
@@ -71,12 +69,20 @@ impl Table {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
-        self.file.mark().map_err(|error| unwritten(self.file.path(), &error))
+        self.file.mark().map_err(|error| not_gone_on(self.file.path(), &error))
     }
 
-    fn go_on(&mut self, mark: Option<Mark>) -> Result<(), FileError> {
+    fn check(&self, mark: Option<Mark>) -> Result<Mark, FileError> {
         let none = || io::Error::other("the checkpoint is of a run that did not write it");
-        let gone_on = mark.ok_or_else(none).and_then(|mark| self.file.go_on(mark));
+        let checked = mark.ok_or_else(none).and_then(|mark| {
+            self.file.check(mark, 0, &[])?;
+            Ok(mark)
+        });
+        checked.map_err(|error| not_gone_on(self.file.path(), &error))
+    }
+
+    fn go_on(&mut self, mark: Mark) -> Result<(), FileError> {
+        let gone_on = self.file.go_on(mark, 0, &[]);
         gone_on.map_err(|error| not_gone_on(self.file.path(), &error))
     }
 
@@ -137,8 +143,16 @@ impl Recorder {
     /// When a file is not what had been written up to its mark.
     pub fn go_on(&self, marks: &Marks) -> Result<(), FileError> {
         let Self(shared) = self;
-        for (table, mark) in [(&shared.packets, marks.packets), (&shared.links, marks.links)] {
-            lock(table).as_mut().map_or(Ok(()), |table| table.go_on(mark))?;
+        let tables = [(&shared.packets, marks.packets), (&shared.links, marks.links)];
+        // Nothing is cut off as long as another file may be refused.
+        for (table, mark) in tables {
+            lock(table).as_ref().map(|table| table.check(mark)).transpose()?;
+        }
+        for (table, mark) in tables {
+            let mut table = lock(table);
+            if let (Some(table), Some(mark)) = (table.as_mut(), mark) {
+                table.go_on(mark)?;
+            }
         }
         Ok(())
     }

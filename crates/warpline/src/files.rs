@@ -15,7 +15,7 @@
 
 mod partial;
 
-pub use partial::{Mark, PartialFile};
+pub use partial::{Mark, PartialFile, remedy_of_going_on};
 
 use std::{
     borrow::Cow,

@@ -65,10 +65,14 @@ impl CrossingsWriter {
         Ok(CrossingsMark { file: error::mark(&mut self.file)?, waiting: self.waiting.waiting() })
     }
 
-    pub(super) fn go_on(&mut self, mark: CrossingsMark) -> Result<(), OutputError> {
+    pub(super) fn go_on(
+        &mut self,
+        mark: &CrossingsMark,
+        is_check: bool,
+    ) -> Result<(), OutputError> {
         let CrossingsMark { file, waiting } = mark;
         self.waiting = Reorder::of(waiting, self.names.len())?;
-        error::go_on(&mut self.file, |writer| writer.go_on(file))
+        error::go_on(&mut self.file, *file, (0, &[]), is_check)
     }
 
     /// Writes the rest.

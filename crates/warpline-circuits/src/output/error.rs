@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use warpline::files::{Mark, PartialFile, SameFile};
+use warpline::files::{Mark, PartialFile, SameFile, remedy_of_going_on};
 
 /// Why the outputs of a run could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +36,9 @@ pub enum OutputError {
     },
     /// A file of a run that goes on is not as that run has left it.
     #[error(
-        "{name} cannot be gone on with: {source}\n  \
-         what to do: bring back what the run has written: {name}.partial, or {name}",
-        name = path.display()
+        "{} cannot be gone on with: {source}\n  what to do: {}",
+        path.display(),
+        remedy_of_going_on(path, source)
     )]
     GoOn {
         /// The file.
@@ -137,15 +137,20 @@ pub(super) fn open(path: &Path, goes_on: bool) -> Result<PartialFile, OutputErro
 
 /// How far a file is written.
 pub(super) fn mark(file: &mut PartialFile) -> Result<Mark, OutputError> {
-    file.mark().map_err(|source| failed(file, source))
+    file.mark().map_err(|source| OutputError::GoOn { path: file.path().to_owned(), source })
 }
 
-/// Goes on behind a mark.
+/// Finds out whether a file can be gone on with, behind a mark; or goes on with it.
 pub(super) fn go_on(
     file: &mut PartialFile,
-    go_on: impl FnOnce(&mut PartialFile) -> io::Result<()>,
+    mark: Mark,
+    (place, before): (u64, &[u8]),
+    is_check: bool,
 ) -> Result<(), OutputError> {
-    let gone_on = go_on(file);
+    let gone_on = match is_check {
+        true => file.check(mark, place, before),
+        false => file.go_on(mark, place, before),
+    };
     gone_on.map_err(|source| OutputError::GoOn { path: file.path().to_owned(), source })
 }
 

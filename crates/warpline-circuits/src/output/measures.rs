@@ -80,6 +80,15 @@ impl Measures {
         }
     }
 
+    /// What is measured, in words that differ where it differs.
+    pub(super) fn texts(&self) -> Vec<String> {
+        let text = |(name, probes): (&String, &[Probe; 2])| {
+            let [trigger, target] = probes.each_ref().map(|probe| (&probe.net, probe.crossing));
+            format!("{name}: {trigger:?} to {target:?}")
+        };
+        self.names.iter().zip(&self.probes).map(text).collect()
+    }
+
     pub(super) fn marks(&self) -> Vec<[ProbeMark; 2]> {
         let mark = |probe: &Probe| {
             let Probe { detector, count, found, .. } = *probe;

@@ -137,7 +137,7 @@ impl RawWriter {
         Ok(RawMark { file, count: self.count, nets, times })
     }
 
-    pub(super) fn go_on(&mut self, mark: RawMark) -> Result<(), OutputError> {
+    pub(super) fn go_on(&mut self, mark: &RawMark, is_check: bool) -> Result<(), OutputError> {
         let has_same_points = match (&self.times, &mark.times) {
             (Times::Every(step, _), Times::Every(other, _)) => step == other,
             (Times::Samples(_), Times::Samples(_)) => true,
@@ -146,11 +146,11 @@ impl RawWriter {
         if !has_same_points || self.nets.len() != mark.nets.len() {
             return Err(OutputError::Other("the raw file has other points"));
         }
-        let RawMark { file, count, nets, times } = mark;
+        let RawMark { file, count, nets, times } = mark.clone();
         (self.count, self.nets, self.times) = (count, nets, times);
         // A complete file has another number there.
         let (count_at, count) = (self.count_at, count_text(0));
-        error::go_on(&mut self.file, |writer| writer.go_on_with(file, count_at, count.as_bytes()))
+        error::go_on(&mut self.file, file, (count_at, count.as_bytes()), is_check)
     }
 
     /// Writes the rows up to the end (s), and completes the header.

@@ -68,6 +68,7 @@ pub struct RecordingMark {
     detectors: Vec<Option<Detector>>,
     now: f64,
     crossings: u64,
+    measured: Vec<String>,
     measures: Vec<[ProbeMark; 2]>,
     writers: WritersMark,
 }
@@ -179,6 +180,7 @@ impl Recorder {
             detectors: self.detectors.clone(),
             now: self.now,
             crossings: self.crossings,
+            measured: self.measures.texts(),
             measures: self.measures.marks(),
             writers: self.writers.mark()?,
         })
@@ -196,15 +198,16 @@ impl Recorder {
             && self.slots.written == mark.written
             && [self.threshold, self.longest_step] == mark.numbers
             && self.last.len() == mark.last.len()
-            && self.detectors.len() == mark.detectors.len();
+            && self.detectors.len() == mark.detectors.len()
+            && self.measures.texts() == mark.measured;
         if !is_same {
-            return Err(OutputError::Other("it recorded other nets, or with other numbers"));
+            return Err(OutputError::Other("it recorded or measured something else"));
         }
         self.fixed.go_on(mark.fixed)?;
         (self.last, self.detectors) = (mark.last, mark.detectors);
         (self.now, self.crossings) = (mark.now, mark.crossings);
         self.measures.go_on(&mark.measures);
-        self.writers.go_on(mark.writers)
+        self.writers.go_on(&mark.writers)
     }
 
     /// Whether an output cannot be written: then the run may end.

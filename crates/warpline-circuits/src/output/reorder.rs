@@ -35,9 +35,12 @@ impl<T> Reorder<T> {
     }
 
     /// With what [`waiting`](Self::waiting) has given, of so many nets.
-    pub(super) fn of(waiting: Vec<(f64, usize, T)>, slots: usize) -> Result<Self, OutputError> {
+    pub(super) fn of(waiting: &[(f64, usize, T)], slots: usize) -> Result<Self, OutputError>
+    where
+        T: Copy,
+    {
         let mut all = Self::new();
-        for (time, slot, what) in waiting {
+        for &(time, slot, what) in waiting {
             if slot >= slots {
                 return Err(OutputError::Other("it wrote other nets"));
             }

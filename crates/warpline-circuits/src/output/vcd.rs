@@ -124,10 +124,10 @@ impl VcdWriter {
         Ok(VcdMark { file, changes: self.changes.waiting(), tick: self.tick })
     }
 
-    pub(super) fn go_on(&mut self, mark: VcdMark) -> Result<(), OutputError> {
+    pub(super) fn go_on(&mut self, mark: &VcdMark, is_check: bool) -> Result<(), OutputError> {
         let VcdMark { file, changes, tick } = mark;
-        (self.changes, self.tick) = (Reorder::of(changes, self.variables.len())?, tick);
-        error::go_on(self.file.writer(), |writer| writer.go_on(file))
+        (self.changes, self.tick) = (Reorder::of(changes, self.variables.len())?, *tick);
+        error::go_on(self.file.writer(), *file, (0, &[]), is_check)
     }
 
     /// Writes the rest, and the time at which the run ended (s).

@@ -57,16 +57,17 @@ impl<W> Wanted<W> {
         Ok(Self { paths: path.into_iter().cloned().collect(), writer })
     }
 
-    /// Goes on from a mark; a file that the run before has not written cannot be gone on with.
+    /// Goes on from a mark; the run before has to have written the same files.
     fn go_on<K>(
         &mut self,
-        mark: Option<K>,
-        go_on: impl FnOnce(&mut W, K) -> Result<(), OutputError>,
+        mark: Option<&K>,
+        go_on: impl FnOnce(&mut W, &K) -> Result<(), OutputError>,
     ) -> Result<(), OutputError> {
         match (&mut self.writer, mark) {
-            (None, _) => Ok(()),
+            (None, None) => Ok(()),
             (Some(writer), Some(mark)) => go_on(writer, mark),
-            (Some(_), None) => Err(OutputError::Other("it wrote other files")),
+            (Some(_), None) => Err(OutputError::Other("it did not write all of these files")),
+            (None, Some(_)) => Err(OutputError::Other("it wrote more files")),
         }
     }
 
@@ -124,11 +125,16 @@ impl Writers {
     }
 
     /// Goes on from a mark of a run with the same nets.
-    pub(super) fn go_on(&mut self, mark: WritersMark) -> Result<(), OutputError> {
-        self.vcd.go_on(mark.vcd, VcdWriter::go_on)?;
-        self.raw.go_on(mark.raw, RawWriter::go_on)?;
-        self.crossings.go_on(mark.crossings, CrossingsWriter::go_on)?;
-        self.sketch.go_on(mark.sketch, Sketch::go_on)
+    pub(super) fn go_on(&mut self, mark: &WritersMark) -> Result<(), OutputError> {
+        // No file is cut off as long as another one may be refused.
+        for is_check in [true, false] {
+            self.vcd.go_on(mark.vcd.as_ref(), |vcd, mark| vcd.go_on(mark, is_check))?;
+            self.raw.go_on(mark.raw.as_ref(), |raw, mark| raw.go_on(mark, is_check))?;
+            let crossings = mark.crossings.as_ref();
+            self.crossings.go_on(crossings, |writer, mark| writer.go_on(mark, is_check))?;
+            self.sketch.go_on(mark.sketch.as_ref(), Sketch::go_on)?;
+        }
+        Ok(())
     }
 
     /// The first sample of a net, and its side of the threshold.

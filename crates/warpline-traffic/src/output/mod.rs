@@ -13,7 +13,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use warpline::files::{Mark, PartialFile};
+use warpline::files::{Mark, PartialFile, remedy_of_going_on};
 
 use crate::{
     error::{FileError, Flaw},
@@ -77,11 +77,11 @@ impl Output {
     }
 
     fn mark(&mut self) -> Result<Mark, FileError> {
-        self.0.mark().map_err(|error| unwritten(self.0.path(), &error))
+        self.0.mark().map_err(|error| not_gone_on(self.0.path(), &error))
     }
 
     fn go_on(&mut self, mark: Mark) -> Result<(), FileError> {
-        self.0.go_on(mark).map_err(|error| not_gone_on(self.0.path(), &error))
+        self.0.go_on(mark, 0, &[]).map_err(|error| not_gone_on(self.0.path(), &error))
     }
 
     /// Does what writes to the file, and names the file if it fails.
@@ -104,9 +104,7 @@ fn unwritten(path: &Path, error: &io::Error) -> FileError {
 }
 
 fn not_gone_on(path: &Path, error: &io::Error) -> FileError {
-    let name = path.display();
-    let remedy = format!("bring back what the run has written: {name}.partial, or {name}");
-    Flaw::new(error.to_string(), remedy).at(path, None)
+    Flaw::new(error.to_string(), remedy_of_going_on(path, error)).at(path, None)
 }
 
 impl Kind {

@@ -46,6 +46,19 @@ pub struct PartialFile {
     awaits_mark: bool,
 }
 
+/// What to do about a file that a run cannot go on with, in words.
+#[must_use]
+pub fn remedy_of_going_on(path: &Path, error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::Unsupported {
+        return "name a regular file, or leave the checkpoint out".to_owned();
+    }
+    let name = path.display();
+    format!(
+        "bring back what the run has written, {name}.partial or {name}; or leave it out, if that \
+         run did not write it"
+    )
+}
+
 /// Bytes that are written, or read, at a time.
 const BUFFER_BYTES: usize = 1 << 16;
 
@@ -78,6 +91,7 @@ fn checksum_of(file: &mut File, length: u64, others: (u64, &[u8])) -> io::Result
             Err(error) => return Err(error),
         }
     }
+    debug_assert_eq!(at, length, "FILE-C: more is compared than was written");
     Ok(Some(hasher.finalize()))
 }
 
@@ -123,8 +137,7 @@ impl PartialFile {
     }
 
     /// Opens the file that an earlier run has written, to [go on](Self::go_on) with it; until then
-    /// what is written is taken for what the file has already, a header, and goes nowhere. If the
-    /// file is complete, a copy is gone on with.
+    /// what is written is taken for what the file has already, a header, and goes nowhere.
     ///
     /// # Errors
     ///
@@ -135,14 +148,9 @@ impl PartialFile {
         }
         let complete = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let partial = name_of(&complete);
-        let is_copy = !partial.exists();
-        if is_copy {
-            fs::copy(&complete, &partial)?;
-        }
-        let file = File::options().read(true).write(true).open(&partial)?;
+        let file = File::open(&partial).or_else(|_| File::open(&complete))?;
         let mut file = Self::new(path, Some((partial, complete)), file);
-        // What is not gone on with stays, and a copy does not.
-        file.is_empty = is_copy;
+        file.is_empty = false;
         file.awaits_mark = true;
         Ok(file)
     }
@@ -160,34 +168,40 @@ impl PartialFile {
         Ok(Mark { length: self.length, checksum })
     }
 
-    /// Goes on behind a mark: what comes after it is cut off (FILE-C).
+    /// Finds out whether what an earlier run has written is there up to a mark, in the file that it
+    /// has left or in the complete one, and changes nothing. These bytes were at that place before
+    /// the file was complete, if some were [written over](Self::overwrite) then.
     ///
     /// # Errors
     ///
     /// Those of the system; also if something else is before the mark than was written then.
-    pub fn go_on(&mut self, mark: Mark) -> io::Result<()> {
-        self.go_on_with(mark, 0, &[])
+    pub fn check(&self, mark: Mark, place: u64, bytes: &[u8]) -> io::Result<()> {
+        self.find(mark, (place, bytes)).map(drop)
     }
 
-    /// The same with a file some of which may have been [written over](Self::overwrite) when it was
-    /// complete: these bytes were there before.
+    /// Goes on behind a mark: what comes after it is cut off (FILE-C). Of a complete file, a copy
+    /// is gone on with.
     ///
     /// # Errors
     ///
-    /// Those of [`go_on`](Self::go_on).
-    pub fn go_on_with(&mut self, mark: Mark, place: u64, bytes: &[u8]) -> io::Result<()> {
+    /// Those of [`check`](Self::check), and of the system.
+    pub fn go_on(&mut self, mark: Mark, place: u64, bytes: &[u8]) -> io::Result<()> {
         debug_assert!(self.awaits_mark, "FILE-C: {} is gone on with", self.path.display());
         let Mark { length, checksum } = mark;
         debug_assert!(place + bytes.len() as u64 <= length, "FILE-C: {place} is not in {mark:?}");
-        let file = self.writer.get_mut();
-        if checksum_of(file, length, (place, bytes))? != Some(checksum) {
-            let what = "it is not the file that the run had written up to its checkpoint";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-        }
+        let (partial, found) = self.find(mark, (place, bytes))?;
+        let mut file = if found == partial {
+            File::options().write(true).open(partial)?
+        } else {
+            let mut copy = File::create(partial)?;
+            io::copy(&mut File::open(found)?.take(length), &mut copy)?;
+            copy
+        };
         file.seek(SeekFrom::Start(place))?;
         file.write_all(bytes)?;
         file.set_len(length)?;
         file.seek(SeekFrom::End(0))?;
+        self.writer = BufWriter::with_capacity(BUFFER_BYTES, file);
         self.checksum = Some(crc32fast::Hasher::new_with_initial_len(checksum, length));
         self.length = length;
         self.is_empty = length == 0;
@@ -199,6 +213,24 @@ impl PartialFile {
     #[must_use]
     pub const fn is_regular(&self) -> bool {
         self.renaming.is_some()
+    }
+
+    /// The name of the file until it is complete, and the file that has all up to a mark.
+    fn find(&self, mark: Mark, others: (u64, &[u8])) -> io::Result<(&Path, &Path)> {
+        let Some((partial, complete)) = &self.renaming else { return Err(not_regular()) };
+        debug_assert_ne!(partial, complete, "FILE-A: it has its name before it is complete");
+        for path in [partial, complete] {
+            let checksum = match File::open(path) {
+                Ok(mut file) => checksum_of(&mut file, mark.length, others)?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(error),
+            };
+            if checksum == Some(mark.checksum) {
+                return Ok((partial, path));
+            }
+        }
+        let what = "it is not the file that the run had written up to its checkpoint";
+        Err(io::Error::new(io::ErrorKind::InvalidData, what))
     }
 
     /// The file of a run that begins, or of one that goes on.
@@ -340,7 +372,7 @@ mod tests {
         let go_on = |end: &str| {
             let mut file = PartialFile::reopen(&path).unwrap();
             file.write_all(b"a header, which is there").unwrap();
-            file.go_on(mark)?;
+            file.go_on(mark, 0, &[])?;
             file.write_all(b"after,").unwrap();
             let later = file.mark().unwrap();
             file.write_all(end.as_bytes()).unwrap();
@@ -349,10 +381,14 @@ mod tests {
         };
         for end in ["of one that was left", "of one that was complete"] {
             let later = go_on(end).unwrap();
+            // What a copy that was not finished has left.
+            fs::write(&partial, "bef").unwrap();
+            let later = go_on(end).map(|again| assert_eq!(again, later)).map(|()| later).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), format!("before,after,{end}"));
             assert!(!partial.exists());
             let mut file = PartialFile::reopen(&path).unwrap();
-            file.go_on(later).unwrap();
+            file.check(later, 0, &[]).unwrap();
+            file.go_on(later, 0, &[]).unwrap();
             assert_eq!(file.mark().unwrap(), later);
             drop(file);
             fs::remove_file(&partial).unwrap();
@@ -361,7 +397,7 @@ mod tests {
             fs::write(&path, other).unwrap();
             assert_eq!(go_on("").unwrap_err().kind(), io::ErrorKind::InvalidData);
             assert_eq!(fs::read_to_string(&path).unwrap(), other);
-            assert!(!partial.exists(), "the copy is of no use");
+            assert!(!partial.exists(), "nothing is copied before it is known to be right");
             fs::write(&partial, other).unwrap();
             go_on("").unwrap_err();
             assert_eq!(fs::read_to_string(&partial).unwrap(), other, "FILE-C");
@@ -381,7 +417,7 @@ mod tests {
         file.overwrite(1, b"EA").unwrap();
         file.complete().unwrap();
         let mut file = PartialFile::reopen(&path).unwrap();
-        file.go_on_with(mark, 1, b"ea").unwrap();
+        file.go_on(mark, 1, b"ea").unwrap();
         file.complete().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "head");
         fs::remove_file(&path).unwrap();

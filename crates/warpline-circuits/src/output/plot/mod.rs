@@ -22,9 +22,12 @@ pub(super) use sketch::Sketch;
 
 use crate::{circuit::NetId, waveform::Column};
 
-/// What a picture shows until now: the columns of each net.
+/// What a picture shows until now: its end (s), and the columns of each net.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct SketchMark(Vec<Vec<Option<Column>>>);
+pub(super) struct SketchMark {
+    end: f64,
+    traces: Vec<(String, Vec<Option<Column>>)>,
+}
 
 /// A plot: the waveforms of nets, one above the other.
 #[derive(Clone, Debug, Default, PartialEq)]

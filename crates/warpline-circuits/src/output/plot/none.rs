@@ -24,7 +24,7 @@ impl Sketch {
         match *self {}
     }
 
-    pub(in crate::output) fn go_on(&mut self, _: SketchMark) -> Result<(), OutputError> {
+    pub(in crate::output) fn go_on(&mut self, _: &SketchMark) -> Result<(), OutputError> {
         match *self {}
     }
 

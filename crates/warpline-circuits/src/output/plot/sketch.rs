@@ -85,19 +85,19 @@ impl Sketch {
     }
 
     pub(in crate::output) fn mark(&self) -> SketchMark {
-        SketchMark(self.traces.iter().map(|trace| trace.columns.clone()).collect())
+        let traces = self.traces.iter().map(|trace| (trace.name.clone(), trace.columns.clone()));
+        SketchMark { end: self.end, traces: traces.collect() }
     }
 
-    /// Goes on from a mark of a sketch of the same nets.
-    pub(in crate::output) fn go_on(&mut self, mark: SketchMark) -> Result<(), OutputError> {
-        let SketchMark(columns) = mark;
-        let is_sound = columns.len() == self.traces.len()
-            && columns.iter().all(|columns| columns.len() == COLUMNS);
-        if !is_sound {
-            return Err(OutputError::Other("it drew other nets"));
+    /// Goes on from a mark of a sketch of the same nets and the same time.
+    pub(in crate::output) fn go_on(&mut self, mark: &SketchMark) -> Result<(), OutputError> {
+        let names = self.traces.iter().map(|trace| &trace.name);
+        let is_same = names.eq(mark.traces.iter().map(|(name, _)| name)) && self.end == mark.end;
+        if !is_same || mark.traces.iter().any(|(_, columns)| columns.len() != COLUMNS) {
+            return Err(OutputError::Other("it drew other nets, or up to another end"));
         }
-        for (trace, columns) in self.traces.iter_mut().zip(columns) {
-            trace.columns = columns;
+        for (trace, (_, columns)) in self.traces.iter_mut().zip(&mark.traces) {
+            trace.columns.clone_from(columns);
         }
         Ok(())
     }
