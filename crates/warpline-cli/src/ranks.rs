@@ -229,6 +229,19 @@ impl Launch {
         }
     }
 
+    /// Reports a failure while the other ranks wait: once one of them has ended, a launcher may end
+    /// this process before it has said anything.
+    pub(crate) fn reported(&self, failure: Failure) -> Failure {
+        match self {
+            Self::Here(_) => failure,
+            #[cfg(feature = "mpi")]
+            Self::Mpi(_) => {
+                failure.report();
+                Failure::Silent
+            }
+        }
+    }
+
     /// Refuses a flag that works on a single rank only.
     pub(crate) fn refuse_for(&self, flag: &str) -> Result<(), Failure> {
         match self {

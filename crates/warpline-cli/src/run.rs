@@ -95,7 +95,8 @@ pub(crate) fn execute(
     };
     let caller = Caller { stop: interrupt::flag(), show: &*show };
     let watched = args.report.is_some();
-    let Some((report, mut failures)) = told(params, args, files, &launch, caller, watched)? else {
+    let told = told(params, args, files, &launch, caller, watched);
+    let Some((report, mut failures)) = told.map_err(|failure| launch.reported(failure))? else {
         return Ok(());
     };
     // The report comes first: nothing that fails beside it costs it.
