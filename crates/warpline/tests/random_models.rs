@@ -44,8 +44,8 @@ use std::{
     sync::Arc,
 };
 
-use proptest::{collection::vec, option, prelude::*, sample::select};
-use random::{Habit, Line, Mistake, Output, Plain, Spec, Where};
+use proptest::{option, prelude::*, sample::select};
+use random::{Line, Mistake, Output, Plain, Spec, Where};
 use warpline::{
     Auto, Balance, Conservative, EventKey, LpId, ModelError, Report, RunError, Sequential,
     Simulation, Speculative, TimeWarp, Width,
@@ -76,30 +76,10 @@ fn place(lps: u32) -> impl Strategy<Value = Where> {
 }
 
 fn spec() -> impl Strategy<Value = Spec> {
-    let habit = prop_oneof![
-        1 => Just(Habit::Idle),
-        4 => (0..=3_u64).prop_map(Habit::FanOut),
-        1 => (1..20_u64).prop_map(Habit::FloodUntil),
-    ];
-    let delays = vec(select(&[0.0, 1e-17, 1e-3, 1.0, -1.0, -0.01][..]), 1..4);
-    let lookahead = option::of(select(&[0.0, 0.5, 0.5, 1.0][..]));
-    let io = select(&[[0.0; 2], [0.0; 2], [0.1, 0.2], [0.0, 0.4], [0.3, 0.0]][..]);
-    let first = prop_oneof![1 => Just(0), 9 => 1..5_u64];
-    (vec(habit, 1..=8), delays, lookahead, first, 1..200_u64, io).prop_flat_map(
-        |(habits, delays, lookahead, first, budget, io)| {
-            let wrong = option::of((place(habits.len() as u32), mistake()));
-            wrong.prop_map(move |wrong| Spec {
-                habits: habits.clone(),
-                delays: delays.clone(),
-                lookahead,
-                first,
-                budget,
-                io,
-                wrong,
-                lines: Arc::default(),
-            })
-        },
-    )
+    random::specs(option::of(select(&[0.0, 0.5, 0.5, 1.0][..]))).prop_flat_map(|spec| {
+        let wrong = option::of((place(spec.habits.len() as u32), mistake()));
+        wrong.prop_map(move |wrong| Spec { wrong, lines: Arc::default(), ..spec.clone() })
+    })
 }
 
 /// The expected place of the error: the LP, and the event if there is one. `None` if the model

@@ -28,7 +28,7 @@ use std::{
 };
 
 use proptest::{collection::vec, prelude::*, sample::select};
-use random::{Habit, Message, Plain, Spec};
+use random::{Message, Plain, Spec};
 use warpline::{
     Auto, Balance, Conservative, Engine, LpId, Sequential, Session, Simulation, Speculative,
     TimeWarp, Width,
@@ -41,27 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Models without mistakes.
 fn spec() -> impl Strategy<Value = Spec> {
-    let habit = prop_oneof![
-        1 => Just(Habit::Idle),
-        4 => (0..=3_u64).prop_map(Habit::FanOut),
-        1 => (1..20_u64).prop_map(Habit::FloodUntil),
-    ];
-    let delays = vec(select(&[0.0, 1e-17, 1e-3, 1.0, -1.0, -0.01][..]), 1..4);
-    let lookahead = select(&[None, Some(0.0), Some(0.5), Some(0.5), Some(1.0)][..]);
-    let io = select(&[[0.0; 2], [0.0; 2], [0.1, 0.2], [0.0, 0.4], [0.3, 0.0]][..]);
-    let first = prop_oneof![1 => Just(0), 9 => 1..5_u64];
-    (vec(habit, 1..=8), delays, lookahead, first, 1..200_u64, io).prop_map(
-        |(habits, delays, lookahead, first, budget, io)| Spec {
-            habits,
-            delays,
-            lookahead,
-            first,
-            budget,
-            io,
-            wrong: None,
-            lines: Arc::default(),
-        },
-    )
+    random::specs(select(&[None, Some(0.0), Some(0.5), Some(0.5), Some(1.0)][..]))
 }
 
 /// Engines that run any model, and those that need a lookahead.

@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use proptest::{collection::vec, prelude::*, sample::select};
 use serde::{Deserialize, Serialize};
 use warpline::{
     Context, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, Stream, VirtualTime,
@@ -60,6 +61,31 @@ pub(crate) struct Spec {
     pub(crate) wrong: Option<(Where, Mistake)>,
     /// The calls of `output`, in order.
     pub(crate) lines: Arc<Mutex<Vec<Line>>>,
+}
+
+#[allow(dead_code, reason = "not every test draws its models")]
+/// Models without mistakes, with these lookaheads.
+pub(crate) fn specs(lookahead: impl Strategy<Value = Option<f64>>) -> impl Strategy<Value = Spec> {
+    let habit = prop_oneof![
+        1 => Just(Habit::Idle),
+        4 => (0..=3_u64).prop_map(Habit::FanOut),
+        1 => (1..20_u64).prop_map(Habit::FloodUntil),
+    ];
+    let delays = vec(select(&[0.0, 1e-17, 1e-3, 1.0, -1.0, -0.01][..]), 1..4);
+    let io = select(&[[0.0; 2], [0.0; 2], [0.1, 0.2], [0.0, 0.4], [0.3, 0.0]][..]);
+    let first = prop_oneof![1 => Just(0), 9 => 1..5_u64];
+    (vec(habit, 1..=8), delays, lookahead, first, 1..200_u64, io).prop_map(
+        |(habits, delays, lookahead, first, budget, io)| Spec {
+            habits,
+            delays,
+            lookahead,
+            first,
+            budget,
+            io,
+            wrong: None,
+            lines: Arc::default(),
+        },
+    )
 }
 
 pub(crate) type Line = (EventKey, LpId);
