@@ -68,6 +68,16 @@ impl Application {
         settings: toml::Table,
         caller: Caller<'_>,
     ) -> Result<Value, CallError> {
+        let (params, args, words) = self.run_of(model, settings)?;
+        report(&params, &args, &words, caller)
+    }
+
+    /// The run that these settings ask for, and its command line.
+    pub(crate) fn run_of(
+        &self,
+        model: &str,
+        settings: toml::Table,
+    ) -> Result<(ModelParams, RunArgs, Vec<OsString>), CallError> {
         let words = command_line(self, ["run", model], settings, &refused(&[]))?;
         let matches = self.command().try_get_matches_from(&words).map_err(Failure::from)?;
         let request = self.request(&matches).map_err(Failure::from)?;
@@ -75,7 +85,7 @@ impl Application {
             unreachable!("the command line of a run is a run")
         };
         reads::refuse(unread)?;
-        report(&params, &args, &words, caller)
+        Ok((params, args, words))
     }
 
     /// Runs a model that no list has. The settings are those of [`call`](Self::call).

@@ -11,15 +11,12 @@ use warpline_models::catalog::{ModelParams, Prepared};
 
 use crate::{
     Application,
-    application::Request,
     args::RunArgs,
-    call::{CallError, refused},
+    call::CallError,
     checkpoints,
-    configuration::command_line,
     failure::Failure,
     progress::{Caller, Status},
     ranks::Launch,
-    reads,
     refusals::refuse_files,
     report::RunReport,
     run::{Told, prepare},
@@ -67,13 +64,7 @@ impl Application {
     }
 
     fn opened(&self, model: &str, settings: toml::Table) -> Result<(Opened, AnyModel), CallError> {
-        let words = command_line(self, ["run", model], settings, &refused(&[]))?;
-        let matches = self.command().try_get_matches_from(&words).map_err(Failure::from)?;
-        let request = self.request(&matches).map_err(Failure::from)?;
-        let Request::Run(params, args, unread) = request else {
-            unreachable!("the command line of a run is a run")
-        };
-        reads::refuse(unread)?;
+        let (params, args, _) = self.run_of(model, settings)?;
         let common = &args.common;
         checkpoints::refuse(&args, &Launch::Here(common.ranks.ranks), "a session")?;
         refuse_files(&params, "a session")?;
