@@ -103,7 +103,7 @@ pub(crate) fn carry_out(
         session.check_saving(path)?;
     }
     if let Some(path) = &args.resume {
-        go_on_recording(path, recording)?;
+        go_on_recording(path, session.attached(), recording)?;
     }
     let mark = || recording.map_or(Ok(Vec::new()), Recording::mark);
     if args.checkpoint.is_some() {
@@ -142,8 +142,11 @@ pub(crate) fn carry_out(
 }
 
 /// Lets files go on where they were at a checkpoint.
-fn go_on_recording(path: &Path, recording: Option<&dyn Recording>) -> Result<(), Failure> {
-    let (_, mark) = Checkpoint::read_with_attached(path).map_err(RunError::from)?;
+fn go_on_recording(
+    path: &Path,
+    mark: &[u8],
+    recording: Option<&dyn Recording>,
+) -> Result<(), Failure> {
     let refused = |what: String| Failure::Configuration(format!("{}: {what}", path.display()));
     match (recording, mark.is_empty()) {
         (None, true) => Ok(()),
@@ -155,7 +158,7 @@ fn go_on_recording(path: &Path, recording: Option<&dyn Recording>) -> Result<(),
             "it is of a run that recorded nothing: leave files and measures out".to_owned(),
         )),
         (Some(recording), false) => {
-            recording.go_on(&mark).map_err(|error| refused(error.to_string()))
+            recording.go_on(mark).map_err(|error| refused(error.to_string()))
         }
     }
 }

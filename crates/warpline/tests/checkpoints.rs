@@ -114,9 +114,13 @@ fn damaged_files_are_refused() {
     let (folder, spec) = (tempfile::tempdir().unwrap(), spec(4));
     let path = folder.path().join("run.ckpt");
     let session = saved(&spec, 7, 1.0, &path);
-    assert!(Checkpoint::read_with_attached(&path).unwrap().1.is_empty());
+    let attached = || {
+        let resumed = simulation(&spec, 7, Sequential::default().into()).resume(&path);
+        resumed.unwrap().attached().to_owned()
+    };
+    assert!(attached().is_empty());
     session.save_with(&path, b"of the caller").unwrap();
-    assert_eq!(Checkpoint::read_with_attached(&path).unwrap().1, b"of the caller");
+    assert_eq!(attached(), b"of the caller");
     let whole = fs::read(&path).unwrap();
     assert!(refusal_of(&spec, &path, &whole).is_none());
     for place in 0..whole.len() {

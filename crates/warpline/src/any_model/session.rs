@@ -72,6 +72,9 @@ pub trait AnySession<'a>: Send {
     /// Writes a checkpoint.
     fn save(&self, checkpoint: &Path) -> Result<(), RunError>;
 
+    /// What was attached to the checkpoint that this session goes on with.
+    fn attached(&self) -> &[u8];
+
     /// Writes a checkpoint with bytes of the caller's.
     fn save_with(&self, checkpoint: &Path, attached: &[u8]) -> Result<(), RunError>;
 
@@ -157,6 +160,10 @@ where
 
     fn save(&self, checkpoint: &Path) -> Result<(), RunError> {
         self.save(checkpoint)
+    }
+
+    fn attached(&self) -> &[u8] {
+        self.attached()
     }
 
     fn save_with(&self, checkpoint: &Path, attached: &[u8]) -> Result<(), RunError> {

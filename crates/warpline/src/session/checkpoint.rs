@@ -157,25 +157,14 @@ impl Checkpoint {
     ///
     /// If it cannot be read, or is none.
     pub fn read(path: &Path) -> Result<Self, CheckpointError> {
-        Self::read_with_attached(path).map(|(head, _)| head)
-    }
-
-    /// The same, with what was attached by [`Session::save_with`]: nothing, if nothing was.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be read, or is none.
-    pub fn read_with_attached(path: &Path) -> Result<(Self, Vec<u8>), CheckpointError> {
         let read = || {
             let mut reader = BlockReader::open(BufReader::new(fs::File::open(path)?))?;
             let head = Self::head(&mut reader)?;
             // What does not hold to its end is of no use.
-            for kind in [blocks::LPS, blocks::EVENTS] {
+            for kind in [blocks::LPS, blocks::EVENTS, blocks::ATTACHED] {
                 while reader.next(kind)?.is_some() {}
             }
-            let attached = reader.next(blocks::ATTACHED)?.unwrap_or_default();
-            end(&mut reader)?;
-            Ok((head, attached))
+            end(&mut reader).map(|()| head)
         };
         read().map_err(|refusal| refused(path, refusal))
     }
@@ -294,8 +283,8 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
     }
 
     /// Writes a checkpoint with bytes of the caller's, which
-    /// [`Checkpoint::read_with_attached`] gives back: how far files are written that belong to the
-    /// run ([`Mark`](crate::files::Mark)), or what was counted beside the model.
+    /// [`attached`](Self::attached) gives back after a resume: how far files are written that
+    /// belong to the run ([`Mark`](crate::files::Mark)), or what was counted beside the model.
     ///
     /// # Errors
     ///
@@ -307,8 +296,14 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
         Ok(written.map_err(|refusal| refused(path, refusal))?)
     }
 
-    /// The state that a checkpoint has, for a session of this model.
-    pub(super) fn load(&self, path: &Path) -> Result<State<M>, RunError> {
+    /// What was attached to the checkpoint that this session goes on with; nothing otherwise.
+    #[must_use]
+    pub fn attached(&self) -> &[u8] {
+        &self.attached
+    }
+
+    /// The state that a checkpoint has, for a session of this model, and what is attached.
+    pub(super) fn load(&self, path: &Path) -> Result<(State<M>, Vec<u8>), RunError> {
         let read = self.guard(|| read(&*self.model, self.settings.seed, path))?;
         Ok(read.map_err(|refusal| refused(path, refusal))?)
     }
@@ -393,7 +388,7 @@ fn write_all<T>(
     Ok(())
 }
 
-fn read<M: Model>(model: &M, seed: u64, path: &Path) -> Result<State<M>, Refusal> {
+fn read<M: Model>(model: &M, seed: u64, path: &Path) -> Result<(State<M>, Vec<u8>), Refusal> {
     let codec = Codec::of(model).map_err(Refusal::Other)?;
     let mut reader = BlockReader::open(BufReader::new(fs::File::open(path)?))?;
     let head = Checkpoint::head(&mut reader)?;
@@ -402,8 +397,7 @@ fn read<M: Model>(model: &M, seed: u64, path: &Path) -> Result<State<M>, Refusal
     let count = model.lp_count();
     read_all(&mut reader, blocks::LPS, &mut lps, |bytes| codec.read_lp(bytes))?;
     read_all(&mut reader, blocks::EVENTS, &mut pending, |bytes| codec.read_event(bytes, count))?;
-    // That is the caller's.
-    reader.next(blocks::ATTACHED)?;
+    let attached = reader.next(blocks::ATTACHED)?.unwrap_or_default();
     end(&mut reader)?;
     let is_sound = |event: &LeftEvent<M>| {
         let sender: &Lp<M::Lp> = &lps[event.key.sender().index()];
@@ -425,7 +419,8 @@ fn read<M: Model>(model: &M, seed: u64, path: &Path) -> Result<State<M>, Refusal
     }
     let Checkpoint { is_past_now, totals, wall_seconds, .. } = head;
     let wall = std::time::Duration::try_from_secs_f64(wall_seconds).unwrap_or_default();
-    Ok(State { whole, now, is_past_now, totals, wall, details: Details::default() })
+    let details = Details::default();
+    Ok((State { whole, now, is_past_now, totals, wall, details }, attached))
 }
 
 /// Whether two events have one number of one sender.

@@ -75,6 +75,8 @@ pub struct Session<'a, M: Model, E = All> {
     watch: Watch<'a>,
     /// Nothing after a step that has failed.
     state: Option<State<M>>,
+    /// Of the checkpoint that it goes on with.
+    attached: Vec<u8>,
     engines: PhantomData<fn() -> E>,
 }
 
@@ -122,7 +124,8 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         checkpoint: &Path,
     ) -> Result<Self, RunError> {
         let mut session = Self::without_state(model, settings, watch)?;
-        session.state = Some(session.load(checkpoint)?);
+        let (state, attached) = session.load(checkpoint)?;
+        (session.state, session.attached) = (Some(state), attached);
         Ok(session)
     }
 
@@ -134,7 +137,8 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         panics::catch(|| Self::check_engine(&model, &settings.engine))
             .map_err(|fault| run::model_error(fault, None, &settings.parallel()))??;
         let settings = after_trial(|trial| E::count(&*model, trial), &settings)?.into_owned();
-        Ok(Self { model, settings, watch, state: None, engines: PhantomData })
+        let (attached, engines) = (Vec::new(), PhantomData);
+        Ok(Self { model, settings, watch, state: None, attached, engines })
     }
 
     /// Runs all events that are due before `time`, an infinite one for all events. Those at `time`

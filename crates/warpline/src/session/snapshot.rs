@@ -109,8 +109,8 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         }
         debug_assert_eq!(state.whole.0.lps.len(), model.lp_count(), "CUT-A: an LP is missing");
         let watch = Watch { stop: self.watch.stop, ..Watch::default() };
-        let (settings, engines) = (self.settings.clone(), PhantomData);
-        Ok(Self { model, settings, watch, state: Some(state), engines })
+        let (settings, state) = (self.settings.clone(), Some(state));
+        Ok(Self { model, settings, watch, state, attached: Vec::new(), engines: PhantomData })
     }
 
     pub(crate) fn snapshot_with(
