@@ -42,6 +42,8 @@ pub mod phold;
 mod prepared;
 #[cfg(feature = "shipped")]
 pub mod queues;
+#[cfg(feature = "shipped")]
+mod tables;
 mod time_unit;
 #[cfg(feature = "shipped")]
 pub mod traffic;

@@ -7,19 +7,18 @@
 //!
 //! Pellegrini and Quaglia, *NUMA Time Warp*, 2015, section 4.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use warpline::{AnyModel, ConfigError, Figure, Results, files::Files};
 use warpline_traffic::{
+    error::FileError,
     model::{Traffic, TrafficError},
     output::{Marks, Recorder},
     results::TrafficOutput,
 };
 pub use warpline_traffic::{params::TrafficParams, source::Source};
 
-use crate::catalog::{
-    Domain, Hold, Load, Parameters, Prepared, Recorded, Recording, Refusal, RunSetup, TimeUnit,
-    Workload,
+use crate::{
+    catalog::{Domain, Hold, Load, Parameters, Prepared, Refusal, RunSetup, TimeUnit, Workload},
+    tables::{Tables, tables},
 };
 
 impl Parameters for TrafficParams {
@@ -42,13 +41,9 @@ impl Parameters for TrafficParams {
 
     fn prepare(self, run: &RunSetup) -> Result<Prepared, Refusal> {
         let mut model = Traffic::new(self)?;
-        let recorder = match run {
-            RunSetup { records: false, .. } => None,
-            RunSetup { resumes: true, .. } => model.record_further()?,
-            _ => model.record()?,
-        };
-        let recording = recorder
-            .map(|recorder| Box::new(Tables(Mutex::new(Some(recorder)))) as Box<dyn Recording>);
+        let recording = Recorder::recording(run, |goes_on| {
+            if goes_on { model.record_further() } else { model.record() }
+        })?;
         Ok(Prepared { end: Self::END, recording, ..Prepared::of(model.into_any()) })
     }
 
@@ -106,38 +101,4 @@ impl Parameters for TrafficParams {
     }
 }
 
-/// The files of a run, until they are complete.
-#[derive(Debug)]
-struct Tables(Mutex<Option<Recorder>>);
-
-impl Tables {
-    fn recorder(&self) -> MutexGuard<'_, Option<Recorder>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Recording for Tables {
-    fn finish(&self, _: f64) -> Recorded {
-        let mut recorded = Recorded::default();
-        for file in self.recorder().take().map(Recorder::finish).unwrap_or_default() {
-            match file {
-                Ok(path) => recorded.files.push(path),
-                Err(error) => recorded.failures.push(error.to_string()),
-            }
-        }
-        recorded
-    }
-
-    fn mark(&self) -> Result<Vec<u8>, Refusal> {
-        let marks = self.recorder().as_ref().map(Recorder::mark).transpose()?;
-        Ok(postcard::to_allocvec(&marks)?)
-    }
-
-    fn go_on(&self, mark: &[u8]) -> Result<(), Refusal> {
-        let marks: Option<Marks> = postcard::from_bytes(mark)?;
-        if let (Some(recorder), Some(marks)) = (&*self.recorder(), marks) {
-            recorder.go_on(&marks)?;
-        }
-        Ok(())
-    }
-}
+tables!(Recorder, Marks, FileError);
