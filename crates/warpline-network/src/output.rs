@@ -72,18 +72,14 @@ impl Table {
         self.file.mark().map_err(|error| not_gone_on(self.file.path(), &error))
     }
 
-    fn check(&self, mark: Option<Mark>) -> Result<Mark, FileError> {
+    fn check(&mut self, mark: Option<Mark>) -> Result<(), FileError> {
         let none = || io::Error::other("the checkpoint is of a run that did not write it");
-        let checked = mark.ok_or_else(none).and_then(|mark| {
-            self.file.check(mark, 0, &[])?;
-            Ok(mark)
-        });
+        let checked = mark.ok_or_else(none).and_then(|mark| self.file.check(mark, 0, &[]));
         checked.map_err(|error| not_gone_on(self.file.path(), &error))
     }
 
-    fn go_on(&mut self, mark: Mark) -> Result<(), FileError> {
-        let gone_on = self.file.go_on(mark, 0, &[]);
-        gone_on.map_err(|error| not_gone_on(self.file.path(), &error))
+    fn go_on(&mut self) -> Result<(), FileError> {
+        self.file.go_on().map_err(|error| not_gone_on(self.file.path(), &error))
     }
 
     /// Does what writes to the file; the first failure is kept.
@@ -146,15 +142,10 @@ impl Recorder {
         let tables = [(&shared.packets, marks.packets), (&shared.links, marks.links)];
         // Nothing is cut off as long as another file may be refused.
         for (table, mark) in tables {
-            lock(table).as_ref().map(|table| table.check(mark)).transpose()?;
+            lock(table).as_mut().map_or(Ok(()), |table| table.check(mark))?;
         }
-        for (table, mark) in tables {
-            let mut table = lock(table);
-            if let (Some(table), Some(mark)) = (table.as_mut(), mark) {
-                table.go_on(mark)?;
-            }
-        }
-        Ok(())
+        let mut tables = tables.into_iter();
+        tables.try_for_each(|(table, _)| lock(table).as_mut().map_or(Ok(()), Table::go_on))
     }
 
     /// Completes the files after the run, and names each; or says why it could not be written.

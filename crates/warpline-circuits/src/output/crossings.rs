@@ -65,14 +65,16 @@ impl CrossingsWriter {
         Ok(CrossingsMark { file: error::mark(&mut self.file)?, waiting: self.waiting.waiting() })
     }
 
-    pub(super) fn go_on(
-        &mut self,
-        mark: &CrossingsMark,
-        is_check: bool,
-    ) -> Result<(), OutputError> {
+    /// Takes what the run before had in memory, and finds out whether its file is there.
+    pub(super) fn check_mark(&mut self, mark: &CrossingsMark) -> Result<(), OutputError> {
         let CrossingsMark { file, waiting } = mark;
         self.waiting = Reorder::of(waiting, self.names.len())?;
-        error::go_on(&mut self.file, *file, (0, &[]), is_check)
+        let checked = self.file.check(*file, 0, &[]);
+        checked.map_err(|source| error::not_gone_on(&self.file, source))
+    }
+
+    pub(super) fn go_on(&mut self) -> Result<(), OutputError> {
+        self.file.go_on().map_err(|source| error::not_gone_on(&self.file, source))
     }
 
     /// Writes the rest.

@@ -137,21 +137,12 @@ pub(super) fn open(path: &Path, goes_on: bool) -> Result<PartialFile, OutputErro
 
 /// How far a file is written.
 pub(super) fn mark(file: &mut PartialFile) -> Result<Mark, OutputError> {
-    file.mark().map_err(|source| OutputError::GoOn { path: file.path().to_owned(), source })
+    file.mark().map_err(|source| not_gone_on(file, source))
 }
 
-/// Finds out whether a file can be gone on with, behind a mark; or goes on with it.
-pub(super) fn go_on(
-    file: &mut PartialFile,
-    mark: Mark,
-    (place, before): (u64, &[u8]),
-    is_check: bool,
-) -> Result<(), OutputError> {
-    let gone_on = match is_check {
-        true => file.check(mark, place, before),
-        false => file.go_on(mark, place, before),
-    };
-    gone_on.map_err(|source| OutputError::GoOn { path: file.path().to_owned(), source })
+/// The error that a file had with which a run goes on.
+pub(super) fn not_gone_on(file: &PartialFile, source: io::Error) -> OutputError {
+    OutputError::GoOn { path: file.path().to_owned(), source }
 }
 
 /// The error that writing a file had.

@@ -137,7 +137,8 @@ impl RawWriter {
         Ok(RawMark { file, count: self.count, nets, times })
     }
 
-    pub(super) fn go_on(&mut self, mark: &RawMark, is_check: bool) -> Result<(), OutputError> {
+    /// Takes what the run before had in memory, and finds out whether its file is there.
+    pub(super) fn check_mark(&mut self, mark: &RawMark) -> Result<(), OutputError> {
         let has_same_points = match (&self.times, &mark.times) {
             (Times::Every(step, _), Times::Every(other, _)) => step == other,
             (Times::Samples(_), Times::Samples(_)) => true,
@@ -149,8 +150,12 @@ impl RawWriter {
         let RawMark { file, count, nets, times } = mark.clone();
         (self.count, self.nets, self.times) = (count, nets, times);
         // A complete file has another number there.
-        let (count_at, count) = (self.count_at, count_text(0));
-        error::go_on(&mut self.file, file, (count_at, count.as_bytes()), is_check)
+        let checked = self.file.check(file, self.count_at, count_text(0).as_bytes());
+        checked.map_err(|source| error::not_gone_on(&self.file, source))
+    }
+
+    pub(super) fn go_on(&mut self) -> Result<(), OutputError> {
+        self.file.go_on().map_err(|source| error::not_gone_on(&self.file, source))
     }
 
     /// Writes the rows up to the end (s), and completes the header.

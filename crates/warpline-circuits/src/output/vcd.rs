@@ -124,10 +124,17 @@ impl VcdWriter {
         Ok(VcdMark { file, changes: self.changes.waiting(), tick: self.tick })
     }
 
-    pub(super) fn go_on(&mut self, mark: &VcdMark, is_check: bool) -> Result<(), OutputError> {
+    /// Takes what the run before had in memory, and finds out whether its file is there.
+    pub(super) fn check_mark(&mut self, mark: &VcdMark) -> Result<(), OutputError> {
         let VcdMark { file, changes, tick } = mark;
         (self.changes, self.tick) = (Reorder::of(changes, self.variables.len())?, *tick);
-        error::go_on(self.file.writer(), *file, (0, &[]), is_check)
+        let writer = self.file.writer();
+        writer.check(*file, 0, &[]).map_err(|source| error::not_gone_on(writer, source))
+    }
+
+    pub(super) fn go_on(&mut self) -> Result<(), OutputError> {
+        let writer = self.file.writer();
+        writer.go_on().map_err(|source| error::not_gone_on(writer, source))
     }
 
     /// Writes the rest, and the time at which the run ended (s).

@@ -57,15 +57,15 @@ impl<W> Wanted<W> {
         Ok(Self { paths: path.into_iter().cloned().collect(), writer })
     }
 
-    /// Goes on from a mark; the run before has to have written the same files.
-    fn go_on<K>(
+    /// Looks at a mark; the run before has to have written the same files.
+    fn check_mark<K>(
         &mut self,
         mark: Option<&K>,
-        go_on: impl FnOnce(&mut W, &K) -> Result<(), OutputError>,
+        check: impl FnOnce(&mut W, &K) -> Result<(), OutputError>,
     ) -> Result<(), OutputError> {
         match (&mut self.writer, mark) {
             (None, None) => Ok(()),
-            (Some(writer), Some(mark)) => go_on(writer, mark),
+            (Some(writer), Some(mark)) => check(writer, mark),
             (Some(_), None) => Err(OutputError::Other("it did not write all of these files")),
             (None, Some(_)) => Err(OutputError::Other("it wrote more files")),
         }
@@ -127,14 +127,14 @@ impl Writers {
     /// Goes on from a mark of a run with the same nets.
     pub(super) fn go_on(&mut self, mark: &WritersMark) -> Result<(), OutputError> {
         // No file is cut off as long as another one may be refused.
-        for is_check in [true, false] {
-            self.vcd.go_on(mark.vcd.as_ref(), |vcd, mark| vcd.go_on(mark, is_check))?;
-            self.raw.go_on(mark.raw.as_ref(), |raw, mark| raw.go_on(mark, is_check))?;
-            let crossings = mark.crossings.as_ref();
-            self.crossings.go_on(crossings, |writer, mark| writer.go_on(mark, is_check))?;
-            self.sketch.go_on(mark.sketch.as_ref(), Sketch::go_on)?;
-        }
-        Ok(())
+        self.vcd.check_mark(mark.vcd.as_ref(), VcdWriter::check_mark)?;
+        self.raw.check_mark(mark.raw.as_ref(), RawWriter::check_mark)?;
+        self.crossings.check_mark(mark.crossings.as_ref(), CrossingsWriter::check_mark)?;
+        self.sketch.check_mark(mark.sketch.as_ref(), Sketch::go_on)?;
+        let Self { vcd, raw, crossings, .. } = self;
+        vcd.writer.as_mut().map_or(Ok(()), VcdWriter::go_on)?;
+        raw.writer.as_mut().map_or(Ok(()), RawWriter::go_on)?;
+        crossings.writer.as_mut().map_or(Ok(()), CrossingsWriter::go_on)
     }
 
     /// The first sample of a net, and its side of the threshold.

@@ -81,7 +81,8 @@ impl Output {
     }
 
     fn go_on(&mut self, mark: Mark) -> Result<(), FileError> {
-        self.0.go_on(mark, 0, &[]).map_err(|error| not_gone_on(self.0.path(), &error))
+        let gone_on = self.0.check(mark, 0, &[]).and_then(|()| self.0.go_on());
+        gone_on.map_err(|error| not_gone_on(self.0.path(), &error))
     }
 
     /// Does what writes to the file, and names the file if it fails.

@@ -42,8 +42,17 @@ pub struct PartialFile {
     /// Of all that was written, as long as nothing is written over.
     checksum: Option<crc32fast::Hasher>,
     length: u64,
-    /// Whether it was reopened, and is not gone on with yet.
-    awaits_mark: bool,
+    /// What an earlier run has left, as long as this one has not gone on with it.
+    past: Option<Past>,
+}
+
+/// What a file that was reopened is gone on with.
+#[derive(Debug)]
+enum Past {
+    /// Nothing was looked for yet.
+    Unknown,
+    /// The file that has all up to a mark, with these bytes at a place.
+    Found { file: PathBuf, mark: Mark, place: u64, bytes: Vec<u8> },
 }
 
 /// What to do about a file that a run cannot go on with, in words.
@@ -132,7 +141,7 @@ impl PartialFile {
             writer,
             checksum,
             length: 0,
-            awaits_mark: false,
+            past: None,
         }
     }
 
@@ -151,7 +160,7 @@ impl PartialFile {
         let file = File::open(&partial).or_else(|_| File::open(&complete))?;
         let mut file = Self::new(path, Some((partial, complete)), file);
         file.is_empty = false;
-        file.awaits_mark = true;
+        file.past = Some(Past::Unknown);
         Ok(file)
     }
 
@@ -169,27 +178,34 @@ impl PartialFile {
     }
 
     /// Finds out whether what an earlier run has written is there up to a mark, in the file that it
-    /// has left or in the complete one, and changes nothing. These bytes were at that place before
+    /// has left or in the complete one, and changes no file. These bytes were at that place before
     /// the file was complete, if some were [written over](Self::overwrite) then.
     ///
     /// # Errors
     ///
     /// Those of the system; also if something else is before the mark than was written then.
-    pub fn check(&self, mark: Mark, place: u64, bytes: &[u8]) -> io::Result<()> {
-        self.find(mark, (place, bytes)).map(drop)
+    pub fn check(&mut self, mark: Mark, place: u64, bytes: &[u8]) -> io::Result<()> {
+        debug_assert!(self.past.is_some(), "FILE-C: {} is gone on with", self.path.display());
+        let in_it = place + bytes.len() as u64 <= mark.length;
+        debug_assert!(in_it, "FILE-C: {place} is not in {mark:?}");
+        let file = self.find(mark, (place, bytes))?.to_owned();
+        self.past = Some(Past::Found { file, mark, place, bytes: bytes.to_owned() });
+        Ok(())
     }
 
-    /// Goes on behind a mark: what comes after it is cut off (FILE-C). Of a complete file, a copy
-    /// is gone on with.
+    /// Goes on behind the mark that was [checked](Self::check): what comes after it is cut off
+    /// (FILE-C). Of a complete file, a copy is gone on with.
     ///
     /// # Errors
     ///
-    /// Those of [`check`](Self::check), and of the system.
-    pub fn go_on(&mut self, mark: Mark, place: u64, bytes: &[u8]) -> io::Result<()> {
-        debug_assert!(self.awaits_mark, "FILE-C: {} is gone on with", self.path.display());
-        let Mark { length, checksum } = mark;
-        debug_assert!(place + bytes.len() as u64 <= length, "FILE-C: {place} is not in {mark:?}");
-        let (partial, found) = self.find(mark, (place, bytes))?;
+    /// Those of the system; also if no mark was checked.
+    pub fn go_on(&mut self) -> io::Result<()> {
+        let (Some(Past::Found { file: found, mark, place, bytes }), Some((partial, _))) =
+            (&self.past, &self.renaming)
+        else {
+            return Err(io::Error::other("nothing is known of what it has"));
+        };
+        let (Mark { length, checksum }, place) = (*mark, *place);
         let mut file = if found == partial {
             File::options().write(true).open(partial)?
         } else {
@@ -205,7 +221,7 @@ impl PartialFile {
         self.checksum = Some(crc32fast::Hasher::new_with_initial_len(checksum, length));
         self.length = length;
         self.is_empty = length == 0;
-        self.awaits_mark = false;
+        self.past = None;
         Ok(())
     }
 
@@ -215,8 +231,8 @@ impl PartialFile {
         self.renaming.is_some()
     }
 
-    /// The name of the file until it is complete, and the file that has all up to a mark.
-    fn find(&self, mark: Mark, others: (u64, &[u8])) -> io::Result<(&Path, &Path)> {
+    /// The file that has all up to a mark.
+    fn find(&self, mark: Mark, others: (u64, &[u8])) -> io::Result<&Path> {
         let Some((partial, complete)) = &self.renaming else { return Err(not_regular()) };
         debug_assert_ne!(partial, complete, "FILE-A: it has its name before it is complete");
         for path in [partial, complete] {
@@ -226,7 +242,7 @@ impl PartialFile {
                 Err(error) => return Err(error),
             };
             if checksum == Some(mark.checksum) {
-                return Ok((partial, path));
+                return Ok(path);
             }
         }
         let what = "it is not the file that the run had written up to its checkpoint";
@@ -276,7 +292,7 @@ impl PartialFile {
     ///
     /// Those of the system.
     pub fn complete(&mut self) -> io::Result<()> {
-        debug_assert!(!self.awaits_mark, "FILE-C: {} is another run's", self.path.display());
+        debug_assert!(self.past.is_none(), "FILE-C: {} is another run's", self.path.display());
         self.writer.flush()?;
         if let Some((partial, complete)) = &self.renaming {
             fs::rename(partial, complete)?;
@@ -304,7 +320,7 @@ impl PartialFile {
 
 impl Write for PartialFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.awaits_mark {
+        if self.past.is_some() {
             return Ok(bytes.len());
         }
         self.is_empty &= bytes.is_empty();
@@ -372,7 +388,8 @@ mod tests {
         let go_on = |end: &str| {
             let mut file = PartialFile::reopen(&path).unwrap();
             file.write_all(b"a header, which is there").unwrap();
-            file.go_on(mark, 0, &[])?;
+            file.check(mark, 0, &[])?;
+            file.go_on().unwrap();
             file.write_all(b"after,").unwrap();
             let later = file.mark().unwrap();
             file.write_all(end.as_bytes()).unwrap();
@@ -388,7 +405,7 @@ mod tests {
             assert!(!partial.exists());
             let mut file = PartialFile::reopen(&path).unwrap();
             file.check(later, 0, &[]).unwrap();
-            file.go_on(later, 0, &[]).unwrap();
+            file.go_on().unwrap();
             assert_eq!(file.mark().unwrap(), later);
             drop(file);
             fs::remove_file(&partial).unwrap();
@@ -417,7 +434,8 @@ mod tests {
         file.overwrite(1, b"EA").unwrap();
         file.complete().unwrap();
         let mut file = PartialFile::reopen(&path).unwrap();
-        file.go_on(mark, 1, b"ea").unwrap();
+        file.check(mark, 1, b"ea").unwrap();
+        file.go_on().unwrap();
         file.complete().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "head");
         fs::remove_file(&path).unwrap();
