@@ -20,6 +20,7 @@ use crate::{
     cut::Rest,
     engines::{self, All, Engines, Job, Trial},
     picture::Picture,
+    session::ranks::{Home, Service},
     settings::Settings,
     watch::Watch,
 };
@@ -34,6 +35,10 @@ pub trait Runnable: Sync {
     /// Runs it.
     #[doc(hidden)]
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<Self::Output>>, RunError>;
+
+    /// Serves a session of rank 0.
+    #[doc(hidden)]
+    fn serve(&self, service: Service<'_>) -> Result<(), RunError>;
 
     /// Counts the events of each LP at the beginning of a run.
     #[doc(hidden)]
@@ -53,6 +58,10 @@ impl<M: Model> Runnable for M {
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
         All::run(self, job, None).map(output_of)
+    }
+
+    fn serve(&self, service: Service<'_>) -> Result<(), RunError> {
+        service.carry_out::<M, All>(self)
     }
 
     fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
@@ -99,6 +108,10 @@ impl<E: Engines, M: Model> Runnable for Only<E, M> {
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
         E::run(&*self.model, job, None).map(output_of)
+    }
+
+    fn serve(&self, service: Service<'_>) -> Result<(), RunError> {
+        service.carry_out::<M, E>(&self.model)
     }
 
     fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
@@ -194,10 +207,10 @@ impl AnyModel {
     pub(crate) fn begin<'a>(
         &self,
         settings: Settings,
-        watch: Watch<'a>,
+        at: (Home<'a>, Watch<'a>),
         checkpoint: Option<&Path>,
     ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
-        self.0.begin(settings, watch, checkpoint)
+        self.0.begin(settings, at, checkpoint)
     }
 
     /// The model itself, if it is of this type.
@@ -229,7 +242,7 @@ trait Erased: Send + Sync {
     fn begin<'a>(
         &self,
         settings: Settings,
-        watch: Watch<'a>,
+        at: (Home<'a>, Watch<'a>),
         checkpoint: Option<&Path>,
     ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError>;
     fn name(&self) -> String;
@@ -237,6 +250,7 @@ trait Erased: Send + Sync {
     fn lp_count(&self) -> usize;
     fn lookahead(&self) -> Option<f64>;
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError>;
+    fn serve(&self, service: Service<'_>) -> Result<(), RunError>;
     fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError>;
     fn event_bytes(&self, engine: &Engine) -> u64;
     fn buffer_bytes(&self, workers: usize) -> u64;
@@ -250,10 +264,10 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Erased for Only<
     fn begin<'a>(
         &self,
         settings: Settings,
-        watch: Watch<'a>,
+        at: (Home<'a>, Watch<'a>),
         checkpoint: Option<&Path>,
     ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
-        Self::begin(self, settings, watch, checkpoint)
+        Self::begin(self, settings, at, checkpoint)
     }
 
     fn name(&self) -> String {
@@ -277,6 +291,10 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Erased for Only<
         Ok(report.map(|report| report.map(AnyOutput::new)))
     }
 
+    fn serve(&self, service: Service<'_>) -> Result<(), RunError> {
+        Runnable::serve(self, service)
+    }
+
     fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
         Runnable::count(self, trial)
     }
@@ -295,6 +313,10 @@ impl Runnable for AnyModel {
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError> {
         self.0.execute(job)
+    }
+
+    fn serve(&self, service: Service<'_>) -> Result<(), RunError> {
+        self.0.serve(service)
     }
 
     fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {

@@ -65,11 +65,11 @@ impl<L, B> Cut<L, Event<B>> {
 }
 
 impl<L: LogicalProcess, E> Cut<L, E> {
-    /// How many events were committed before it.
+    /// How many events were committed before it. Of a rank's part, the events that other ranks
+    /// have sent there count against it, so that only the (wrapping) sum over all ranks says that.
     pub(crate) fn committed(&self) -> u64 {
         let sent: u64 = self.lps.iter().map(|lp| lp.core.sent).sum();
-        debug_assert!(sent >= self.pending.len() as u64, "CUT-A: events that nobody has sent");
-        sent - self.pending.len() as u64
+        sent.wrapping_sub(self.pending.len() as u64)
     }
 
     /// The digest of what was committed before it; `ids` are the LPs.
@@ -82,31 +82,35 @@ impl<L: LogicalProcess, E> Cut<L, E> {
         digest
     }
 
-    /// Divides it among the workers of a rank that runs alone. `to` is the receiver of an event.
+    /// Divides it, or this rank's part of it, among the workers of this rank. `at` is the LP that
+    /// an event goes with.
     pub(crate) fn divide<F: From<E>>(
         self,
         directory: &LpDirectory,
-        to: impl Fn(&E) -> LpId,
+        at: impl Fn(&E) -> LpId,
     ) -> Parts<L, F> {
-        let mut parts: Vec<_> = (0..directory.workers())
+        let workers = directory.workers_here();
+        let mut parts: Vec<_> = (0..workers)
             .map(|worker| {
                 let lps = Vec::with_capacity(directory.lps_of(worker).len());
                 // About as many as the others, and not the memory of all again and again.
-                let pending = Vec::with_capacity(self.pending.len() / directory.workers());
+                let pending = Vec::with_capacity(self.pending.len() / workers);
                 Cut { lps, pending, log_end: self.log_end }
             })
             .collect();
-        let worker = |id| directory.place(id).worker.index();
-        for (index, lp) in self.lps.into_iter().enumerate() {
-            parts[worker(LpId::from_index(index))].lps.push(lp);
+        let worker = |id| {
+            let local = directory.local(directory.place(id).worker);
+            local.unwrap_or_else(|| unreachable!("PLACE-A: {id} is at another rank"))
+        };
+        for (id, lp) in directory.ids().zip(self.lps) {
+            parts[worker(id)].lps.push(lp);
         }
         debug_assert!(
-            (0..directory.workers())
-                .all(|worker| parts[worker].lps.len() == directory.lps_of(worker).len()),
+            (0..workers).all(|worker| parts[worker].lps.len() == directory.lps_of(worker).len()),
             "PLACE-A: a worker has not the LPs that are placed there"
         );
         for event in self.pending {
-            parts[worker(to(&event))].pending.push(event.into());
+            parts[worker(at(&event))].pending.push(event.into());
         }
         Parts(Mutex::new(parts))
     }
@@ -168,10 +172,61 @@ pub(crate) type LeftEvent<M> = Event<Inline<Message<M>>>;
 /// them: between two steps of a [`Session`](crate::Session).
 pub struct Whole<M: Model>(pub(crate) Cut<M::Lp, LeftEvent<M>>);
 
+impl<M: Model> Default for Whole<M> {
+    fn default() -> Self {
+        Self(Cut::default())
+    }
+}
+
 impl<M: Model> Whole<M> {
     /// What an engine has left.
     pub(crate) fn of<B: Buffer<Message<M>>>(cut: Cut<M::Lp, Event<B>>) -> Self {
         Self(cut.rebuffered())
+    }
+
+    /// Divides it among ranks: an event goes with its sender, or with its receiver. The directory
+    /// may be that of any rank.
+    pub(crate) fn divide(
+        self,
+        directory: &LpDirectory,
+        ranks: usize,
+        is_with_sender: bool,
+    ) -> Vec<Self> {
+        let Cut { lps, pending, log_end } = self.0;
+        let mut parts = Vec::with_capacity(ranks);
+        parts.resize_with(ranks, || Cut { log_end, ..Cut::default() });
+        for (index, lp) in lps.into_iter().enumerate() {
+            parts[directory.rank(LpId::from_index(index))].lps.push(lp);
+        }
+        for event in pending {
+            let at = if is_with_sender { event.key.sender() } else { event.to };
+            parts[directory.rank(at)].pending.push(event);
+        }
+        parts.into_iter().map(Self).collect()
+    }
+
+    /// Puts the parts of all ranks together.
+    ///
+    /// # Errors
+    ///
+    /// With the rank whose part has not the LPs that are there.
+    pub(crate) fn unite(directory: &LpDirectory, parts: Vec<Self>) -> Result<Self, usize> {
+        let mut whole = Cut::default();
+        let mut lps = Vec::with_capacity(parts.len());
+        for Self(mut part) in parts {
+            lps.push(part.lps.into_iter());
+            whole.pending.append(&mut part.pending);
+            whole.log_end = whole.log_end.max(part.log_end);
+        }
+        whole.lps.reserve(directory.lp_count());
+        for id in (0..directory.lp_count()).map(LpId::from_index) {
+            let rank = directory.rank(id);
+            whole.lps.push(lps[rank].next().ok_or(rank)?);
+        }
+        match lps.iter().position(|more| more.len() > 0) {
+            None => Ok(Self(whole)),
+            Some(rank) => Err(rank),
+        }
     }
 
     /// What the next engine begins with.

@@ -10,6 +10,7 @@ use crate::{
     Auto, ConfigError, Conservative, Engine, EngineKind, Intervals, Profile, Report, ReverseCheck,
     RunError, SavingCheck, Sequential, Speculative, TimeWarp, auto, conservative,
     cut::{Ended, Rest, Whole},
+    placement::LpDirectory,
     run::Ranks,
     sequential,
     settings::{Placement, Settings, Weights},
@@ -192,8 +193,41 @@ fn not_compiled(engine: &Engine) -> RunError {
 }
 
 fn refuse_other_ranks(engine: EngineKind, ranks: &Ranks<'_>) -> Result<(), ConfigError> {
-    let allowed = "conservative or timewarp for a run on several ranks";
-    ConfigError::check(ranks.count() == 1, "engine", engine, allowed)
+    ConfigError::check(ranks.count() == 1, "engine", engine, ON_RANKS)
+}
+
+/// Refuses an engine that takes a single rank, if there are several.
+pub(crate) fn check_on_ranks(engine: EngineKind, ranks: usize) -> Result<(), ConfigError> {
+    use EngineKind::{Auto, Conservative, TimeWarp};
+    let ok = ranks == 1 || matches!(engine, Auto | Conservative | TimeWarp);
+    ConfigError::check(ok, "engine", engine, ON_RANKS)
+}
+
+const ON_RANKS: &str = "conservative or timewarp for a run on several ranks";
+
+/// Where the LPs of a model are in a run of several ranks, as rank 0 sees it; and whether an event
+/// of a cut begins with its sender (BEGIN-A), and not with its receiver.
+pub(crate) fn directory<M: Model>(
+    model: &M,
+    settings: &Settings,
+    ranks: &Ranks<'_>,
+) -> Result<(LpDirectory, bool), ConfigError> {
+    let of_time_warp = |engine: &TimeWarp| {
+        let TimeWarp { workers, placement, .. } = timewarp::uncrowded(engine, ranks);
+        (workers, placement, true)
+    };
+    let (workers, placement, is_with_sender) = match &settings.engine {
+        Engine::Conservative(engine) => {
+            let Conservative { workers, placement, .. } = conservative::uncrowded(engine, ranks);
+            (workers, placement, false)
+        }
+        Engine::TimeWarp(engine) => of_time_warp(engine),
+        Engine::Auto(engine) => of_time_warp(&auto::on_ranks(engine)),
+        other => return Err(ConfigError::new("engine", other.kind(), ON_RANKS)),
+    };
+    let all = workers.saturating_mul(ranks.count());
+    let directory = LpDirectory::new(model, model.lp_count(), &placement, all, 0..workers)?;
+    Ok((directory, is_with_sender))
 }
 
 /// Engines that look at a whole run neither begin with a cut nor leave one.

@@ -63,6 +63,7 @@ mod simulation;
 mod sorting;
 mod speculative;
 mod sync;
+mod thread_ranks;
 pub mod timeline;
 mod timewarp;
 mod tuning;

@@ -229,6 +229,11 @@ impl LpDirectory {
         Address { rank, port }
     }
 
+    /// The rank of an LP.
+    pub(crate) fn rank(&self, lp: LpId) -> usize {
+        self.address(self.place(lp).worker).rank
+    }
+
     /// The LPs of a worker of this rank, in ascending order.
     pub(crate) fn lps_of(&self, local: usize) -> &[LpId] {
         &self.lps[local]
@@ -242,6 +247,11 @@ impl LpDirectory {
     /// How many workers all ranks have.
     pub(crate) const fn workers(&self) -> usize {
         self.workers
+    }
+
+    /// How many workers this rank has.
+    pub(crate) fn workers_here(&self) -> usize {
+        self.here.len()
     }
 
     /// The worker of every LP, in the order of the LPs.

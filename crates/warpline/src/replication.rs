@@ -205,7 +205,7 @@ impl<M: Runnable> Simulation<'_, M> {
         numbers: Range<usize>,
         done: &(impl Fn(&Report<M::Output>) + Sync),
     ) -> Result<Replications<M::Output>, RunError> {
-        let Self { model, settings, watch } = self;
+        let Self { model, settings, watch, .. } = self;
         let stop = watch.stop;
         let count = numbers.len();
         let outcomes: Vec<_> = numbers

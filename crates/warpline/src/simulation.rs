@@ -5,19 +5,20 @@ use std::{
     ops::{ControlFlow, Range},
     path::Path,
     sync::{Arc, atomic::AtomicBool},
-    thread,
 };
 
 use warpline_core::Model;
-use warpline_net::{ThreadTransport, Transport, network};
+use warpline_net::Transport;
 
 use crate::{
     ConfigError, Engine, Monitor, Report, RunError, Session, WorkerLimit,
     any_model::{AnyModel, AnySession, Only, Runnable},
     crowd,
     engines::{Engines, Job, Trial, after_trial},
-    run::{Ranks, threads},
+    run::Ranks,
+    session::ranks::{Home, Lead, Service},
     settings::Settings,
+    thread_ranks,
     timeline::Timeline,
     watch::{Progress, Watch},
 };
@@ -37,13 +38,15 @@ use crate::{
 pub struct Simulation<'a, M> {
     pub(crate) model: M,
     pub(crate) settings: Settings,
+    /// The ranks of a session, as threads of this program.
+    pub(crate) ranks: usize,
     pub(crate) watch: Watch<'a>,
 }
 
 impl<'a, M: Runnable> Simulation<'a, M> {
     /// A run of `model` on the sequential engine with seed 1 and no end.
     pub fn new(model: M) -> Self {
-        Self { model, settings: Settings::default(), watch: Watch::default() }
+        Self { model, settings: Settings::default(), ranks: 1, watch: Watch::default() }
     }
 
     /// Chooses the engine, with its settings: [`Auto`](crate::Auto),
@@ -101,6 +104,14 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         self.model.buffer_bytes(self.settings.engine.workers())
     }
 
+    /// Lets [`run`](Self::run) and the steps of a [session](crate::Session) run on so many ranks,
+    /// which are threads of this program, as [`run_on_ranks`](Self::run_on_ranks) does.
+    #[must_use]
+    pub fn ranks(mut self, ranks: usize) -> Self {
+        self.ranks = ranks;
+        self
+    }
+
     /// Shows the progress to `observer` about twenty times a second, and once at the end.
     ///
     /// When it breaks, the run ends there, with a report marked as interrupted.
@@ -156,8 +167,11 @@ impl<'a, M: Runnable> Simulation<'a, M> {
     /// - [`RunError::Model`] when the model makes a mistake or panics.
     /// - [`RunError::OutOfBuffers`] when the pending events outgrow [`memory`](Self::memory).
     pub fn run(&mut self) -> Result<Report<M::Output>, RunError> {
+        if self.ranks != 1 {
+            return self.run_on_ranks(self.ranks);
+        }
         self.prepare_timeline(0..1);
-        let Self { model, settings, watch } = self;
+        let Self { model, settings, watch, .. } = self;
         run(model, settings, watch)
     }
 
@@ -192,7 +206,7 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         transport: &dyn Transport,
     ) -> Result<Option<Report<M::Output>>, RunError> {
         self.prepare_timeline(transport.rank()..transport.rank() + 1);
-        let Self { model, settings, watch } = self;
+        let Self { model, settings, watch, .. } = self;
         // Other ranks may be on this machine, and this program does not know on which cores.
         let settings = &settings.with(settings.engine.clone().unpinned());
         let settings = &after_trial(|trial| model.count(trial), settings)?;
@@ -214,74 +228,26 @@ impl<M: Runnable> Simulation<'_, M> {
     /// Those of [`run_across`](Self::run_across), as rank 0 sees them.
     pub fn run_on_ranks(&mut self, ranks: usize) -> Result<Report<M::Output>, RunError> {
         ConfigError::check(ranks > 0, "ranks", ranks, "1 or more")?;
-        let few = crowd::uncrowded(ranks, threads::cores().max(2), crowd::THREADS_PER_CORE);
-        if few < ranks {
-            return self.run_on_fewer_ranks(ranks, few);
+        let Self { model, settings, watch, .. } = self;
+        let model = &*model;
+        let settings = after_trial(|trial| model.count(trial), settings)?;
+        let (few, settings) = thread_ranks::uncrowded(ranks, &settings);
+        let workers = settings.engine.workers();
+        if let Some(timeline) = &watch.timeline {
+            timeline.prepare(0..few, workers);
         }
-        self.prepare_timeline(0..ranks);
-        let Self { model, settings, watch } = self;
         let (stop, timeline) = (watch.stop, watch.timeline.clone());
-        // One port of each rank is for the ranks themselves.
-        let mut ends = network(ranks, settings.engine.workers().saturating_add(1)).into_iter();
-        let (model, settings) = (&*model, &*after_trial(|trial| model.count(trial), settings)?);
-        let run = |end: ThreadTransport, watch: &mut Watch<'_>| {
-            let ranks = &Ranks::of(&end).sharing_cores(ranks);
-            let report = model.execute(Job { settings, watch, ranks });
-            if matches!(report, Err(RunError::Net(_))) {
-                // Others may wait for this rank.
-                end.abandon();
-            }
-            report
+        let run = |end: &dyn Transport, watch: &mut Watch<'_>| {
+            let ranks = &Ranks::of(end).sharing_cores(few);
+            model.execute(Job { settings: &settings, watch, ranks })
         };
-        let first = ends.next();
-        let report = thread::scope(|scope| {
-            let others: Vec<_> = ends
-                .map(|end| {
-                    let mut watch = Watch { stop, timeline: timeline.clone(), ..Watch::default() };
-                    let run = move || run(end, &mut watch);
-                    thread::Builder::new().spawn_scoped(scope, run)
-                })
-                .collect();
-            let report = match others.iter().find_map(|other| other.as_ref().err()) {
-                None => first.map(|end| run(end, watch)),
-                // Without this rank the others end, too.
-                Some(error) => {
-                    drop(first);
-                    let allowed = format!("fewer: a thread could not be started ({error})");
-                    Some(Err(ConfigError::new("ranks", ranks, allowed).into()))
-                }
-            };
-            for other in others.into_iter().flatten() {
-                if let Err(panic) = other.join() {
-                    std::panic::resume_unwind(panic);
-                }
-            }
-            report
-        });
-        let report =
-            report.transpose()?.flatten().unwrap_or_else(|| unreachable!("rank 0 gets the report"));
-        debug_assert_eq!(report.ranks, ranks, "RANK-A: a rank is not in the report");
-        Ok(report)
-    }
-
-    /// Runs a [crowd] of ranks as if there were `few` of them, with as many workers each.
-    fn run_on_fewer_ranks(
-        &mut self,
-        ranks: usize,
-        few: usize,
-    ) -> Result<Report<M::Output>, RunError> {
-        let settings = after_trial(|trial| self.model.count(trial), &self.settings)?.into_owned();
-        let mut engine = settings.engine.clone();
-        if let Some(placement) = engine.placement_mut() {
-            // Of all ranks; a number that is too large is refused where workers are made.
-            let workers = |ranks: usize| ranks.saturating_mul(settings.engine.workers());
-            *placement = crowd::among_fewer(placement, workers(ranks), workers(few));
-        }
-        let few_settings = settings.with(engine);
-        let all = std::mem::replace(&mut self.settings, few_settings);
-        let report = self.run_on_ranks(few);
-        self.settings = all;
-        let mut report = report?;
+        let other = |end: &dyn Transport| {
+            let mut watch = Watch { stop, timeline: timeline.clone(), ..Watch::default() };
+            run(end, &mut watch).map(drop)
+        };
+        let report = thread_ranks::on_threads(few, workers, |end| run(end, watch), other)?;
+        let mut report = report.unwrap_or_else(|| unreachable!("rank 0 gets the report"));
+        debug_assert_eq!(report.ranks, few, "RANK-A: a rank is not in the report");
         report.details.remarks.extend(crowd::remark("ranks", ranks, few));
         Ok(report)
     }
@@ -294,8 +260,8 @@ impl<'a, M: Model> Simulation<'a, M> {
     ///
     /// Those of [`run`](Self::run).
     pub fn session(self) -> Result<Session<'a, M>, RunError> {
-        let Self { model, settings, watch } = self;
-        Session::begin(Arc::new(model), settings, watch)
+        let (at, Self { model, settings, .. }) = self.alone();
+        Session::begin(Arc::new(model), settings, at)
     }
 
     /// Goes on with a [checkpoint](Session::save) of this model, with these parameters and this
@@ -305,8 +271,33 @@ impl<'a, M: Model> Simulation<'a, M> {
     ///
     /// [`RunError::Checkpoint`] if the file cannot be read, is damaged, or is of another run.
     pub fn resume(self, checkpoint: &Path) -> Result<Session<'a, M>, RunError> {
-        let Self { model, settings, watch } = self;
-        Session::resume(Arc::new(model), settings, watch, checkpoint)
+        let (at, Self { model, settings, .. }) = self.alone();
+        Session::resume(Arc::new(model), settings, at, checkpoint)
+    }
+
+    /// Begins a run in steps together with the other ranks of a network, or goes on with a
+    /// checkpoint: every rank calls this, with the same model and the same settings. Rank 0 gets the
+    /// session. The others take part in its steps, until it and its branches are dropped, and get
+    /// `None` then. Only rank 0 reads the checkpoint, which may be of a run on another number of
+    /// ranks.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run_across`](Self::run_across), and of [`resume`](Self::resume). A rank that served
+    /// fails if the last step did.
+    pub fn session_across(
+        self,
+        network: &'a dyn Transport,
+        checkpoint: Option<&Path>,
+    ) -> Result<Option<Session<'a, M>>, RunError> {
+        let Some((at, Self { model, settings, .. })) = self.across(network)? else {
+            return Ok(None);
+        };
+        let model = Arc::new(model);
+        Ok(Some(match checkpoint {
+            Some(path) => Session::resume(model, settings, at, path)?,
+            None => Session::begin(model, settings, at)?,
+        }))
     }
 }
 
@@ -317,8 +308,8 @@ impl<'a, E: Engines, M: Model> Simulation<'a, Only<E, M>> {
     ///
     /// Those of [`run`](Self::run).
     pub fn session(self) -> Result<Session<'a, M, E>, RunError> {
-        let Self { model, settings, watch } = self;
-        Session::begin(model.shared(), settings, watch)
+        let (at, Self { model, settings, .. }) = self.alone();
+        Session::begin(model.shared(), settings, at)
     }
 
     /// Goes on with a [checkpoint](Session::save).
@@ -327,8 +318,29 @@ impl<'a, E: Engines, M: Model> Simulation<'a, Only<E, M>> {
     ///
     /// [`RunError::Checkpoint`] if the file cannot be read, is damaged, or is of another run.
     pub fn resume(self, checkpoint: &Path) -> Result<Session<'a, M, E>, RunError> {
-        let Self { model, settings, watch } = self;
-        Session::resume(model.shared(), settings, watch, checkpoint)
+        let (at, Self { model, settings, .. }) = self.alone();
+        Session::resume(model.shared(), settings, at, checkpoint)
+    }
+
+    /// Begins a run in steps together with the other ranks of a network, or goes on with a
+    /// checkpoint: rank 0 gets the session, and the others serve it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run_across`](Self::run_across), and of [`resume`](Self::resume).
+    pub fn session_across(
+        self,
+        network: &'a dyn Transport,
+        checkpoint: Option<&Path>,
+    ) -> Result<Option<Session<'a, M, E>>, RunError> {
+        let Some((at, Self { model, settings, .. })) = self.across(network)? else {
+            return Ok(None);
+        };
+        let model = model.shared();
+        Ok(Some(match checkpoint {
+            Some(path) => Session::resume(model, settings, at, path)?,
+            None => Session::begin(model, settings, at)?,
+        }))
     }
 }
 
@@ -339,8 +351,8 @@ impl<'a> Simulation<'a, AnyModel> {
     ///
     /// Those of [`run`](Self::run).
     pub fn session(self) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
-        let Self { model, settings, watch } = self;
-        model.begin(settings, watch, None)
+        let (at, Self { model, settings, .. }) = self.alone();
+        model.begin(settings, at, None)
     }
 
     /// Goes on with a [checkpoint](Session::save).
@@ -349,8 +361,49 @@ impl<'a> Simulation<'a, AnyModel> {
     ///
     /// [`RunError::Checkpoint`] if the file cannot be read, is damaged, or is of another run.
     pub fn resume(self, checkpoint: &Path) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
-        let Self { model, settings, watch } = self;
-        model.begin(settings, watch, Some(checkpoint))
+        let (at, Self { model, settings, .. }) = self.alone();
+        model.begin(settings, at, Some(checkpoint))
+    }
+
+    /// Begins a run in steps together with the other ranks of a network, or goes on with a
+    /// checkpoint: rank 0 gets the session, and the others serve it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run_across`](Self::run_across), and of [`resume`](Self::resume).
+    pub fn session_across(
+        self,
+        network: &'a dyn Transport,
+        checkpoint: Option<&Path>,
+    ) -> Result<Option<Box<dyn AnySession<'a> + 'a>>, RunError> {
+        let Some((at, Self { model, settings, .. })) = self.across(network)? else {
+            return Ok(None);
+        };
+        model.begin(settings, at, checkpoint).map(Some)
+    }
+}
+
+impl<'a, M: Runnable> Simulation<'a, M> {
+    /// Where a session is whose ranks are here.
+    fn alone(mut self) -> ((Home<'a>, Watch<'a>), Self) {
+        let home = Home::Here(self.ranks);
+        ((home, std::mem::take(&mut self.watch)), self)
+    }
+
+    /// Where the session of rank 0 is. The others serve it.
+    fn across(
+        mut self,
+        network: &'a dyn Transport,
+    ) -> Result<Option<((Home<'a>, Watch<'a>), Self)>, RunError> {
+        // Other ranks may be on this machine, and this program does not know on which cores.
+        self.settings = self.settings.with(self.settings.engine.clone().unpinned());
+        if network.rank() > 0 {
+            let settings = after_trial(|trial| self.model.count(trial), &self.settings)?;
+            let service = Service { settings: &settings, network };
+            return self.model.serve(service).map(|()| None);
+        }
+        let home = Home::Across(Arc::new(Lead::of(network)));
+        Ok(Some(((home, std::mem::take(&mut self.watch)), self)))
     }
 }
 

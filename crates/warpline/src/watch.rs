@@ -70,8 +70,19 @@ pub(crate) struct Watch<'a> {
     pub(crate) is_ended: bool,
     /// Says whether an engine is to hand over, in a run that changes engines.
     pub(crate) leg_end: Option<LegEnd<'a>>,
-    /// In a session, the end of the whole run, and the wall time that the steps before have taken.
-    pub(crate) session: Option<(VirtualTime, Duration)>,
+    /// In a session, what the steps before have done.
+    pub(crate) session: Option<Before>,
+}
+
+/// What the progress tells beside that of the step of a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Before {
+    /// The end of the whole run.
+    pub(crate) end: VirtualTime,
+    /// The wall time that the steps before have taken.
+    pub(crate) wall: Duration,
+    /// How many events they have committed, if the engine does not know.
+    pub(crate) events: u64,
 }
 
 impl Watch<'_> {
@@ -89,8 +100,10 @@ impl Watch<'_> {
     /// Shows the progress; breaks if the run is to end.
     pub(crate) fn observe(&mut self, progress: &Progress) -> ControlFlow<()> {
         let mut progress = *progress;
-        if let Some((end, before)) = self.session {
-            (progress.end, progress.wall) = (end, progress.wall + before);
+        if let Some(Before { end, wall, events }) = self.session {
+            (progress.end, progress.wall) = (end, progress.wall + wall);
+            progress.committed_events += events;
+            progress.processed_events += events;
         }
         let observe = |observer: &mut Observer<'_>| observer(&progress);
         let flow = self.observer.as_mut().map_or(ControlFlow::Continue(()), observe);

@@ -16,6 +16,9 @@
 
 mod random;
 
+#[path = "sessions/across.rs"]
+mod across;
+
 use std::{
     collections::BTreeMap,
     sync::{
@@ -90,8 +93,12 @@ enum Act {
     Until(f64),
     /// Goes on by so many events.
     Events(u64),
-    /// The next steps are another engine's.
-    Engine(Box<Engine>),
+    /// The next steps are another engine's, on so many ranks if it can.
+    Engine(Box<Engine>, usize),
+}
+
+fn ranks() -> impl Strategy<Value = usize> {
+    select(&[1, 1, 1, 1, 2, 3][..])
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -99,7 +106,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     let act = prop_oneof![
         4 => by.prop_map(Act::Until),
         1 => (0..20_u64).prop_map(Act::Events),
-        4 => engine().prop_map(Box::new).prop_map(Act::Engine),
+        4 => (engine(), ranks()).prop_map(|(it, ranks)| Act::Engine(Box::new(it), ranks)),
     ];
     vec(act, 0..8)
 }
@@ -111,6 +118,24 @@ fn fitting(engine: Engine, spec: &Spec) -> Engine {
         Engine::Conservative(_) if !has_lookahead => Sequential::default().into(),
         other => other,
     }
+}
+
+/// So many ranks, or one if the engine takes no more.
+fn on_ranks(engine: &Engine, ranks: usize) -> usize {
+    match engine {
+        Engine::TimeWarp(TimeWarp { balance: Balance::Randomly(_), .. }) => 1,
+        Engine::Conservative(_) | Engine::TimeWarp(_) | Engine::Auto(_) => ranks,
+        _ => 1,
+    }
+}
+
+/// Lets this engine, or one that fits, go on.
+fn hand_over(session: &mut Session<'_, Spec>, engine: Engine, ranks: usize, spec: &Spec) {
+    let engine = fitting(engine, spec);
+    let ranks = on_ranks(&engine, ranks);
+    session.set_ranks(1).expect("any engine takes one");
+    session.set_engine(engine).expect("it fits");
+    session.set_ranks(ranks).expect("it takes several");
 }
 
 /// Lets a test that hangs fail.
@@ -149,7 +174,7 @@ fn act(session: &mut Session<'_, Spec>, spec: &Spec, seed: u64, acts: Vec<Act>) 
     let mut is_between = false;
     for act in acts {
         match act {
-            Act::Engine(engine) => session.set_engine(fitting(*engine, spec)).expect("it fits"),
+            Act::Engine(engine, ranks) => hand_over(session, *engine, ranks, spec),
             Act::Until(by) => {
                 let now = session.now().expect("no step failed").get();
                 let until = now + by;
@@ -184,8 +209,10 @@ fn apart(spec: &Spec) -> Spec {
     Spec { lines: Arc::default(), ..spec.clone() }
 }
 
-fn begin(spec: &Spec, seed: u64, engine: Engine) -> Session<'static, Spec> {
-    let simulation = Simulation::new(apart(spec)).seed(seed).engine(fitting(engine, spec));
+fn begin(spec: &Spec, seed: u64, engine: Engine, ranks: usize) -> Session<'static, Spec> {
+    let engine = fitting(engine, spec);
+    let ranks = on_ranks(&engine, ranks);
+    let simulation = Simulation::new(apart(spec)).seed(seed).engine(engine).ranks(ranks);
     simulation.session().expect("the model makes no mistake")
 }
 
@@ -195,10 +222,10 @@ proptest! {
     /// SESSION-A: wherever it stops, and whichever engine goes on.
     #[test]
     fn sessions_commit_what_runs_commit(
-        spec in spec(), seed in any::<u64>(), first in engine(), acts in acts(),
+        spec in spec(), seed in any::<u64>(), first in (engine(), ranks()), acts in acts(),
     ) {
         watched(move || {
-            let mut session = begin(&spec, seed, first);
+            let mut session = begin(&spec, seed, first.0, first.1);
             act(&mut session, &spec, seed, acts);
             session.run_to_end().expect("the model makes no mistake");
             check(&session, &spec, seed, f64::INFINITY);
@@ -212,14 +239,12 @@ proptest! {
     ) {
         watched(move || {
             let (before, other, after) = acts;
-            let mut session = begin(&spec, seed, first);
+            let mut session = begin(&spec, seed, first, 1);
             let unchecked = |session: &mut Session<'_, Spec>, acts| {
                 for act in acts {
                     let now = session.now().expect("no step failed").get();
                     match act {
-                        Act::Engine(engine) => {
-                            session.set_engine(fitting(*engine, &spec)).expect("it fits");
-                        }
+                        Act::Engine(engine, ranks) => hand_over(session, *engine, ranks, &spec),
                         // Refused, and nothing changed, where events at `now` are committed.
                         Act::Until(by) => drop(session.run_until(now + by)),
                         Act::Events(n) => drop(session.run_events(n).expect("no mistake")),
@@ -246,16 +271,16 @@ proptest! {
         spec in spec(),
         seed in any::<u64>(),
         stops in vec((select(&[0.0, 0.1, 1.0, 2.5][..]), any::<u32>(), 0..2_u32), 1..6),
-        engines in vec(engine(), 6),
+        engines in vec((engine(), ranks()), 6),
     ) {
         watched(move || {
             let mut digests = BTreeMap::new();
             for is_sequential in [true, false] {
-                let mut session = begin(&spec, seed, Sequential::default().into());
-                for (&(by, to, later), engine) in stops.iter().zip(&engines) {
+                let mut session = begin(&spec, seed, Sequential::default().into(), 1);
+                for (&(by, to, later), (engine, ranks)) in stops.iter().zip(&engines) {
                     let until = session.now().expect("no step failed").get() + by;
                     if !is_sequential {
-                        session.set_engine(fitting(engine.clone(), &spec)).expect("it fits");
+                        hand_over(&mut session, engine.clone(), *ranks, &spec);
                     }
                     session.run_until(until).expect("the model makes no mistake");
                     let to = LpId::new(to % spec.habits.len() as u32);
@@ -274,13 +299,16 @@ proptest! {
     /// A session that is interrupted at a random moment goes on as if it had not been.
     #[test]
     fn interruptions_lose_nothing(
-        spec in spec(), seed in any::<u64>(), engines in (engine(), engine()), after in 0..300_u64,
+        spec in spec(),
+        seed in any::<u64>(),
+        engines in ((engine(), ranks()), (engine(), ranks())),
+        after in 0..300_u64,
     ) {
         watched(move || {
             let stop = AtomicBool::new(false);
             let simulation = Simulation::new(apart(&spec)).seed(seed).stop_when(&stop);
-            let engine = fitting(engines.0, &spec);
-            let mut session = simulation.engine(engine).session().expect("no mistake");
+            let mut session = simulation.session().expect("no mistake");
+            hand_over(&mut session, engines.0.0, engines.0.1, &spec);
             thread::scope(|scope| {
                 scope.spawn(|| {
                     (0..after * 20).for_each(|_| std::hint::spin_loop());
@@ -291,7 +319,7 @@ proptest! {
             });
             // Ordering: Relaxed; as above.
             stop.store(false, Ordering::Relaxed);
-            session.set_engine(fitting(engines.1, &spec)).expect("it fits");
+            hand_over(&mut session, engines.1.0, engines.1.1, &spec);
             session.run_to_end().expect("the model makes no mistake");
             check(&session, &spec, seed, f64::INFINITY);
         });

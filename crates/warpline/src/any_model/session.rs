@@ -11,7 +11,7 @@ use crate::{
     ConfigError, Engine, Progress, Report, Results, RunError, Session,
     engines::Engines,
     event::Message,
-    session::{Snapshot, Step},
+    session::{Snapshot, Step, ranks::Home},
     settings::Settings,
     watch::Watch,
 };
@@ -62,6 +62,9 @@ pub trait AnySession<'a>: Send {
 
     /// Lets another engine carry out the next steps.
     fn set_engine(&mut self, engine: Engine) -> Result<(), RunError>;
+
+    /// Lets the next steps run on so many ranks, which are threads of this program.
+    fn set_ranks(&mut self, ranks: usize) -> Result<(), RunError>;
 
     /// Limits the bytes of event buffers in the next steps.
     fn set_memory(&mut self, bytes: Option<u64>);
@@ -150,6 +153,10 @@ where
         self.set_engine(engine)
     }
 
+    fn set_ranks(&mut self, ranks: usize) -> Result<(), RunError> {
+        self.set_ranks(ranks)
+    }
+
     fn set_memory(&mut self, bytes: Option<u64>) {
         self.set_memory(bytes);
     }
@@ -222,13 +229,13 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Only<E, M> {
     pub(super) fn begin<'a>(
         &self,
         settings: Settings,
-        watch: Watch<'a>,
+        at: (Home<'a>, Watch<'a>),
         checkpoint: Option<&Path>,
     ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
         let model = self.shared();
         Ok(Box::new(match checkpoint {
-            Some(path) => Session::<M, E>::resume(model, settings, watch, path)?,
-            None => Session::<M, E>::begin(model, settings, watch)?,
+            Some(path) => Session::<M, E>::resume(model, settings, at, path)?,
+            None => Session::<M, E>::begin(model, settings, at)?,
         }))
     }
 }

@@ -33,9 +33,7 @@ pub(crate) fn run<M: Model>(
     from: Option<Whole<M>>,
 ) -> Ended<M> {
     if ranks.count() > 1 {
-        let Auto { workers, placement, pin, memory_placement, .. } = settings.engine.clone();
-        let numa = Numa::new(memory_placement);
-        let engine = TimeWarp { workers, placement, pin, numa, ..TimeWarp::default() };
+        let engine = on_ranks(&settings.engine);
         return timewarp::run(model, &settings.with(engine), watch, ranks, from);
     }
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
@@ -43,6 +41,13 @@ pub(crate) fn run<M: Model>(
     } else {
         execute::<M, Boxed<_>>(model, settings, watch, ranks, from)
     }
+}
+
+/// What it chooses on several ranks.
+pub(crate) fn on_ranks(engine: &Auto) -> TimeWarp {
+    let Auto { workers, placement, pin, memory_placement, .. } = engine.clone();
+    let numa = Numa::new(memory_placement);
+    TimeWarp { workers, placement, pin, numa, ..TimeWarp::default() }
 }
 
 fn execute<M: Model, B: Buffer<Message<M>> + Send>(

@@ -124,7 +124,8 @@ impl<'m, M: Model, B> Common<'m, M, B> {
             outputs: Mutex::default(),
             failure: FirstFailure::default(),
             stop: Stop::default(),
-            committed: AtomicU64::new(committed_before),
+            // Of several ranks, the session knows.
+            committed: AtomicU64::new(if ranks.count() > 1 { 0 } else { committed_before }),
             memory,
             committed_before,
             loads,

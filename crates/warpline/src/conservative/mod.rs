@@ -101,7 +101,7 @@ fn run_with<M: Model, B: Buffer<Message<M>> + Send>(
 }
 
 /// The engine with as many workers on each rank as can work, where the number does not change.
-fn uncrowded(engine: &Conservative, ranks: &Ranks<'_>) -> Conservative {
+pub(crate) fn uncrowded(engine: &Conservative, ranks: &Ranks<'_>) -> Conservative {
     let asked = (engine.workers, &engine.placement);
     let Some((workers, placement)) = ranks.uncrowded(asked, crowd::THREADS_PER_CORE) else {
         return engine.clone();

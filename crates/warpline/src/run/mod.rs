@@ -11,6 +11,7 @@ mod clocks;
 mod collection;
 mod counted;
 mod failure;
+mod orders;
 mod parameters;
 mod progress;
 mod ranks;
@@ -39,6 +40,7 @@ pub(crate) use alarm::Alarm;
 pub(crate) use barrier::{Barrier, Broken, Reduction};
 pub(crate) use collection::{Arrival, Collection, KeyBound, NEVER};
 pub(crate) use failure::{Failure, FailureOrder, FirstFailure, at_start, failed_at_start};
+pub(crate) use orders::Order;
 pub(crate) use progress::{ProgressMonitor, Stop};
 pub(crate) use ranks::{ENGINE_KINDS, Ranks};
 use ranks::{from_bytes, to_bytes};
@@ -256,9 +258,8 @@ impl<M: Model> Run<'_, M> {
         let counters = details.counters.iter().map(|&(_, count)| count).collect();
         let share = Share { totals, counters };
         let is_alone = self.ranks.count() == 1;
-        debug_assert!(is_alone || !self.settings.leaves_cut, "CUT-A: a cut of one of many ranks");
         let all = match left {
-            Left::Cut(cut) => Some((share, Rest::Cut(cut))),
+            Left::Cut(cut) => Some((self.sum_at_first(share)?, Rest::Cut(cut))),
             Left::Lps(lps) if is_alone => {
                 let lps = lps.into_iter();
                 let output = summaries::reduce(self.model, lps, end_time, &self.settings)?;
@@ -293,6 +294,19 @@ impl<M: Model> Run<'_, M> {
             output,
             intervals: Vec::new(),
         }))
+    }
+
+    /// At rank 0, what all ranks have counted; at the others, what they have.
+    fn sum_at_first(&self, share: Share) -> Result<Share, NetError> {
+        if self.ranks.count() == 1 {
+            return Ok(share);
+        }
+        let Some(all) = self.ranks.gather_at_first(&to_bytes(&share))? else { return Ok(share) };
+        let mut total = Share::default();
+        for (rank, bytes) in all.iter().enumerate() {
+            total.add(&from_bytes(bytes, rank)?);
+        }
+        Ok(total)
     }
 
     /// Takes the LPs of all ranks apart; rank 0 gets the output that their summaries fold to.

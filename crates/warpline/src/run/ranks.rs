@@ -47,6 +47,10 @@ const OUTPUT: u16 = 5;
 /// A question for the time of a rank, and the answer: see `clocks`.
 pub(super) const CLOCK: u16 = 6;
 
+/// What rank 0 lets the others do next in a session, and parts of a cut: see `orders`.
+pub(super) const ORDER: u16 = 7;
+pub(super) const PART: u16 = 8;
+
 /// The kinds that engines may use begin here.
 pub(crate) const ENGINE_KINDS: u16 = 16;
 
@@ -287,7 +291,7 @@ impl<'t> Ranks<'t> {
     }
 
     /// Every rank contributes bytes, and gets those of all ranks, by rank: through rank 0.
-    pub(super) fn gather_all(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, NetError> {
+    pub(crate) fn gather_all(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, NetError> {
         let Some(transport) = self.control_transport() else { return Ok(vec![mine.to_vec()]) };
         if let Some(all) = self.gather(GATHER, mine)? {
             let body = to_bytes(&all);
@@ -310,7 +314,7 @@ impl<'t> Ranks<'t> {
     }
 
     /// Every rank contributes bytes, and rank 0 gets those of all ranks.
-    pub(super) fn gather_at_first(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>, NetError> {
+    pub(crate) fn gather_at_first(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>, NetError> {
         self.gather(SHARE, mine)
     }
 
@@ -355,7 +359,7 @@ impl<'t> Ranks<'t> {
     }
 
     /// RANK-B: if rank 0 cannot go on, the others must not wait for it.
-    pub(super) fn dismissing<T>(&self, outcome: Result<T, RunError>) -> Result<T, RunError> {
+    pub(crate) fn dismissing<T>(&self, outcome: Result<T, RunError>) -> Result<T, RunError> {
         if let (Err(RunError::Net(error)), Some(transport), 0) =
             (&outcome, self.control_transport(), self.me())
         {
@@ -377,7 +381,7 @@ impl Control {
         let Some(received) = transport.receive(Ranks::control_port(transport))? else {
             return Ok(false);
         };
-        let kinds = [GATHER, SHARE, ALERT, DISMISSAL, OUTPUT, CLOCK];
+        let kinds = [GATHER, SHARE, ALERT, DISMISSAL, OUTPUT, CLOCK, ORDER, PART];
         let read = expect(&received.bytes, received.from, &kinds);
         match read.inspect_err(|error| self.unreadable = Some(error.clone()))? {
             (ALERT, _) => {

@@ -18,20 +18,17 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use warpline_core::{
-    EventKey, LpDigest, LpId, Model, Stream, VirtualTime, Wire, WireError, append_words,
-    take_bytes, take_words,
-};
+use warpline_core::{LpId, Model, VirtualTime, WireError, take_bytes};
 
-use super::{Session, State, blocks};
+use super::{Session, State, blocks, codec::Codec};
 use crate::{
     Details, RunError, Totals,
     cut::{Cut, LeftEvent, Whole},
     engines::Engines,
     error::CheckpointError,
-    event::{Buffer, Event, Inline, Message, io_from_code, io_to_code},
+    event::Event,
     files::PartialFile,
-    handling::{Core, Lp, Value},
+    handling::Lp,
 };
 use blocks::{BlockReader, BlockWriter};
 
@@ -71,67 +68,6 @@ pub struct Checkpoint {
     layout: [u64; 3],
 }
 
-/// What a checkpoint of this model is like.
-struct Codec<M: Model> {
-    state: Wire<M::Lp>,
-    message: Wire<Message<M>>,
-}
-
-impl<M: Model> Codec<M> {
-    const LAYOUT: [u64; 3] = [
-        size_of::<Message<M>>() as u64,
-        size_of::<M::Lp>() as u64,
-        size_of::<usize>() as u64 | (cfg!(target_endian = "big") as u64) << 63,
-    ];
-
-    fn of(model: &M) -> Result<Self, String> {
-        let add = |what| {
-            format!(
-                "the model {} cannot be written to a file: it has no `Model::{what}`",
-                model.name()
-            )
-        };
-        let state = model.state_wire().ok_or_else(|| add("state_wire"))?;
-        let message = model.wires().ok_or_else(|| add("wires"))?.message;
-        Ok(Self { state, message })
-    }
-
-    fn write_lp(&self, Lp { state, core }: &Lp<M::Lp>, bytes: &mut Vec<u8>) {
-        let [low, high] = core.rng.words();
-        append_words(bytes, [low, high, core.sent, core.digest.to_bits()]);
-        self.state.write(state, bytes);
-    }
-
-    fn read_lp(&self, bytes: &mut &[u8]) -> Result<Lp<M::Lp>, WireError> {
-        let [low, high, sent, digest] = take_words(bytes)?;
-        let (rng, digest) = (Stream::from_words([low, high]), LpDigest::from_bits(digest));
-        Ok(Lp { state: self.state.read(bytes)?, core: Core { rng, sent, digest } })
-    }
-
-    fn write_event(&self, event: &LeftEvent<M>, bytes: &mut Vec<u8>) {
-        let Event { key, to, io, message } = event;
-        debug_assert!(io_to_code(*io) <= u8::MAX.into(), "CKPT-B: the kind takes more than a byte");
-        append_words(bytes, key.words());
-        bytes.extend(to.get().to_le_bytes());
-        bytes.push(io_to_code(*io) as u8);
-        self.message.write(message.get(), bytes);
-    }
-
-    fn read_event(&self, bytes: &mut &[u8], lps: usize) -> Result<LeftEvent<M>, WireError> {
-        let key = EventKey::from_words(take_words(bytes)?);
-        let key = key.filter(|key| key.sender().index() < lps);
-        let key = key.ok_or_else(|| WireError::new("an event has no key"))?;
-        let &[a, b, c, d, io] = take_bytes(bytes, 5)? else {
-            return Err(WireError::new("an event has no receiver"));
-        };
-        let to = LpId::new(u32::from_le_bytes([a, b, c, d]));
-        let io = io_from_code(io.into()).filter(|_| to.index() < lps);
-        let io = io.ok_or_else(|| WireError::new("an event has no receiver"))?;
-        let message = Inline::store(Value(self.message.read(bytes)?), &mut Vec::new());
-        Ok(Event { key, to, io, message })
-    }
-}
-
 /// What is wrong with a checkpoint.
 pub(super) enum Refusal {
     /// The system says so, or the bytes are damaged.
@@ -148,6 +84,14 @@ impl From<io::Error> for Refusal {
 
 fn damaged(what: impl fmt::Display) -> Refusal {
     Refusal::Io(io::Error::new(io::ErrorKind::InvalidData, format!("it is damaged: {what}")))
+}
+
+/// How the model's states become bytes.
+fn codec_of<M: Model>(model: &M) -> Result<Codec<M>, Refusal> {
+    Codec::of(model).map_err(|lacks| {
+        let name = model.name();
+        Refusal::Other(format!("the model {name} cannot be written to a file: it has no {lacks}"))
+    })
 }
 
 impl Checkpoint {
@@ -265,7 +209,7 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
     /// Those of [`save`](Self::save), as far as they can be foreseen.
     pub fn check_saving(&self, path: &Path) -> Result<(), RunError> {
         let check = || -> Result<(), Refusal> {
-            Codec::of(self.model()).map_err(Refusal::Other)?;
+            codec_of(self.model())?;
             Ok(PartialFile::create(path).map(drop)?)
         };
         Ok(self.guard(check)?.map_err(|refusal| refused(path, refusal))?)
@@ -316,7 +260,7 @@ fn write<M: Model>(
     attached: &[u8],
     path: &Path,
 ) -> Result<(), Refusal> {
-    let codec = Codec::of(model).map_err(Refusal::Other)?;
+    let codec = codec_of(model)?;
     let head = Checkpoint::of(model, seed, state);
     let head = postcard::to_allocvec(&head).map_err(|error| Refusal::Other(error.to_string()))?;
     let Cut { lps, pending, .. } = &state.whole.0;
@@ -389,7 +333,7 @@ fn write_all<T>(
 }
 
 fn read<M: Model>(model: &M, seed: u64, path: &Path) -> Result<(State<M>, Vec<u8>), Refusal> {
-    let codec = Codec::of(model).map_err(Refusal::Other)?;
+    let codec = codec_of(model)?;
     let mut reader = BlockReader::open(BufReader::new(fs::File::open(path)?))?;
     let head = Checkpoint::head(&mut reader)?;
     head.check(model, seed).map_err(Refusal::Other)?;

@@ -14,6 +14,8 @@
 
 mod blocks;
 mod checkpoint;
+mod codec;
+pub(crate) mod ranks;
 mod snapshot;
 
 use std::{fmt, marker::PhantomData, ops::ControlFlow, path::Path, sync::Arc, time::Duration};
@@ -26,14 +28,15 @@ pub use snapshot::Snapshot;
 use crate::{
     ConfigError, Details, Engine, EngineKind, Progress, Report, RunError, Totals, conservative,
     cut::{Rest, Whole},
-    engines::{All, Engines, Job, after_trial, refuse_cuts},
+    engines::{All, Engines, Job, after_trial, check_on_ranks, refuse_cuts},
     event::{Buffer, Event, Inline},
     handling::{Lp, Value},
     panics,
     run::{self, Ranks},
     settings::{Parallel, Settings},
-    watch::Watch,
+    watch::{Before, Watch},
 };
+use ranks::Home;
 
 /// How a step ends for its engine.
 type StepEnded<M> = Result<Report<Rest<M>>, RunError>;
@@ -72,6 +75,7 @@ pub struct Step {
 pub struct Session<'a, M: Model, E = All> {
     model: Arc<M>,
     settings: Settings,
+    home: Home<'a>,
     watch: Watch<'a>,
     /// Nothing after a step that has failed.
     state: Option<State<M>>,
@@ -97,9 +101,9 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     pub(crate) fn begin(
         model: Arc<M>,
         settings: Settings,
-        watch: Watch<'a>,
+        (home, watch): (Home<'a>, Watch<'a>),
     ) -> Result<Self, RunError> {
-        let mut session = Self::without_state(model, settings, watch)?;
+        let mut session = Self::without_state(model, settings, home, watch)?;
         // An interruption here would leave out LPs.
         let report = session.carry_out(&mut Watch::default(), 0.0, None)?;
         let whole = report.output.cut();
@@ -120,10 +124,10 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     pub(crate) fn resume(
         model: Arc<M>,
         settings: Settings,
-        watch: Watch<'a>,
+        (home, watch): (Home<'a>, Watch<'a>),
         checkpoint: &Path,
     ) -> Result<Self, RunError> {
-        let mut session = Self::without_state(model, settings, watch)?;
+        let mut session = Self::without_state(model, settings, home, watch)?;
         let (state, attached) = session.load(checkpoint)?;
         (session.state, session.attached) = (Some(state), attached);
         Ok(session)
@@ -132,13 +136,15 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     fn without_state(
         model: Arc<M>,
         settings: Settings,
+        home: Home<'a>,
         watch: Watch<'a>,
     ) -> Result<Self, RunError> {
-        panics::catch(|| Self::check_engine(&model, &settings.engine))
+        ConfigError::check(home.ranks() > 0, "ranks", home.ranks(), "1 or more")?;
+        panics::catch(|| Self::check_engine(&model, &settings.engine, home.ranks()))
             .map_err(|fault| run::model_error(fault, None, &settings.parallel()))??;
         let settings = after_trial(|trial| E::count(&*model, trial), &settings)?.into_owned();
         let (attached, engines) = (Vec::new(), PhantomData);
-        Ok(Self { model, settings, watch, state: None, attached, engines })
+        Ok(Self { model, settings, home, watch, state: None, attached, engines })
     }
 
     /// Runs all events that are due before `time`, an infinite one for all events. Those at `time`
@@ -273,8 +279,8 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         Ok(Report {
             model: self.model.name().to_owned(),
             engine: settings.engine,
-            ranks: 1,
-            workers: self.settings.engine.workers(),
+            ranks: self.home.ranks(),
+            workers: self.home.ranks() * self.settings.engine.workers(),
             seed: self.settings.seed,
             end_time: *now,
             interrupted: false,
@@ -327,14 +333,38 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     ///
     /// # Errors
     ///
-    /// [`RunError::Config`] if it cannot: it looks at a whole run, was not compiled, or needs
-    /// another model. Or if a trial that its placement asks for fails. Nothing has changed then.
+    /// [`RunError::Config`] if it cannot: it looks at a whole run, was not compiled, needs another
+    /// model, or a single rank. Or if other programs have the other ranks, with the engine that they
+    /// were started with; or a trial that its placement asks for fails. Nothing has changed then.
     pub fn set_engine(&mut self, engine: impl Into<Engine>) -> Result<(), RunError> {
         let engine = engine.into();
-        Self::check_engine(self.model(), &engine)?;
+        self.refuse_across("engine", engine.kind())?;
+        Self::check_engine(self.model(), &engine, self.home.ranks())?;
         let settings = self.settings.with(engine);
         self.settings = after_trial(|trial| E::count(self.model(), trial), &settings)?.into_owned();
         Ok(())
+    }
+
+    /// Lets the next steps run on so many ranks, which are threads of this program; one for none of
+    /// that. The model needs [`wires`](Model::wires) and a [`state_wire`](Model::state_wire).
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Config`] if the engine takes a single rank, or other programs have the other
+    /// ranks. Nothing has changed then.
+    pub fn set_ranks(&mut self, ranks: usize) -> Result<(), RunError> {
+        ConfigError::check(ranks > 0, "ranks", ranks, "1 or more")?;
+        self.refuse_across("ranks", ranks)?;
+        Self::check_engine(self.model(), &self.settings.engine, ranks)?;
+        self.home = Home::Here(ranks);
+        Ok(())
+    }
+
+    /// Other programs have been started with what they have.
+    fn refuse_across(&self, key: &str, value: impl fmt::Display) -> Result<(), ConfigError> {
+        let allowed = "as it is while other programs have the other ranks: save a checkpoint, and \
+                       start all of them anew";
+        ConfigError::check(matches!(self.home, Home::Here(_)), key, value, allowed)
     }
 
     /// Limits the bytes of event buffers in the next steps, as
@@ -344,17 +374,25 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     }
 
     /// Refuses an engine before it gets the state.
-    fn check_engine(model: &M, engine: &Engine) -> Result<(), ConfigError> {
+    fn check_engine(model: &M, engine: &Engine, ranks: usize) -> Result<(), ConfigError> {
         use EngineKind::{Auto, Conservative, Sequential, Speculative, TimeWarp};
         let kind = engine.kind();
         let ok = matches!(kind, Auto | Sequential | Conservative | Speculative | TimeWarp);
         refuse_cuts(kind, !ok)?;
+        check_on_ranks(kind, ranks)?;
         let allowed = "one of the engines that the model was compiled with (`warpline::Only`)";
         ConfigError::check(E::has(kind), "engine", kind, allowed)?;
-        if let Engine::Conservative(conservative) = engine {
-            conservative::resolve(conservative.synchronization.kind(), model)?;
+        if ranks > 1 {
+            ranks::codec(model, ranks)?;
         }
-        Ok(())
+        match engine {
+            Engine::Conservative(engine) => {
+                conservative::resolve(engine.synchronization.kind(), model).map(drop)
+            }
+            Engine::Speculative(engine) => engine.validate(),
+            Engine::TimeWarp(engine) => engine.validate(ranks),
+            _ => Ok(()),
+        }
     }
 
     /// The model.
@@ -383,7 +421,9 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         let mut state = self.state.take().ok_or_else(without_state)?;
         debug_assert!(until >= state.now.get(), "SESSION-A: a step back to {until}");
         let end = VirtualTime::new(self.settings.end).unwrap_or(VirtualTime::MAX);
-        (watch.is_ended, watch.session) = (false, Some((end, state.wall)));
+        let events = if self.home.ranks() > 1 { state.totals.committed_events } else { 0 };
+        watch.session = Some(Before { end, wall: state.wall, events });
+        watch.is_ended = false;
         let log_end = state.whole.0.log_end;
         let report = carry_out(self, watch, state.whole)?;
         let Report { interrupted, end_time, totals, details, wall, output, .. } = report;
@@ -418,9 +458,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     /// Runs the engine up to that time, from a cut on or from the start.
     fn carry_out(&self, watch: &mut Watch<'_>, until: f64, from: Option<Whole<M>>) -> StepEnded<M> {
         let settings = Settings { leaves_cut: true, end: until, ..self.settings.clone() };
-        let job = Job { settings: &settings, watch, ranks: &Ranks::alone() };
-        let report = E::run(self.model(), job, from)?;
-        Ok(report.unwrap_or_else(|| unreachable!("a single rank is rank 0, which gets the report")))
+        ranks::step::<M, E>(self.model(), &settings, &self.home, watch, from)
     }
 
     /// The settings as errors that belong to no event tell them.

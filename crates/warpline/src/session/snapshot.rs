@@ -94,6 +94,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     pub(crate) fn branch_from(&self, from: Snapshot<M>, model: Arc<M>) -> Result<Self, RunError> {
         let Snapshot(mut state) = from;
         if !Arc::ptr_eq(&model, &self.model) {
+            self.refuse_across("branch", model.name())?;
             let (now, before) = (model.lp_count(), self.model.lp_count());
             let allowed = format!("{before}, as before the branch");
             ConfigError::check(now == before, "lp_count", now, &allowed)?;
@@ -109,8 +110,9 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         }
         debug_assert_eq!(state.whole.0.lps.len(), model.lp_count(), "CUT-A: an LP is missing");
         let watch = Watch { stop: self.watch.stop, ..Watch::default() };
-        let (settings, state) = (self.settings.clone(), Some(state));
-        Ok(Self { model, settings, watch, state, attached: Vec::new(), engines: PhantomData })
+        let (settings, home) = (self.settings.clone(), self.home.clone());
+        let (state, attached, engines) = (Some(state), Vec::new(), PhantomData);
+        Ok(Self { model, settings, home, watch, state, attached, engines })
     }
 
     pub(crate) fn snapshot_with(

@@ -3,8 +3,10 @@
 //!
 //! Called by [`reporting`](super::reporting), for each worker that ends and then for all of them.
 //! Everything below GVT is committed then, and nothing else was handled, or all of that was undone
-//! (CUT-A). So an event is in a pending set, among those that an LP waits for, or in the mail; and
-//! perhaps it is canceled by an anti-message that is in the mail, too.
+//! (CUT-A). So an event is in a pending set, among those that an LP waits for, in the mail, or in the
+//! backlog of what other ranks have sent; and perhaps it is canceled by an anti-message that is in
+//! the mail, too. Of several ranks, each leaves its part: nothing is on its way between them, because
+//! the run ends a round of GVT later.
 
 use warpline_core::{LpId, Model};
 
@@ -39,24 +41,38 @@ impl<M: Model> Worker<'_, M> {
         }
         left
     }
+
+    /// The same for events of other ranks that have found no buffers here.
+    pub(super) fn take_backlog(&mut self, end: End) -> Vec<LeftEvent<M>> {
+        if !self.shared.settings.leaves_cut || end == End::Failed {
+            return Vec::new();
+        }
+        self.drain_backlog()
+    }
 }
 
 impl<M: Model> Shared<M> {
     /// The cut that all workers have left: their LPs in the order of their numbers, and `left`,
-    /// what was in their pending sets and in the mail.
-    pub(super) fn cut(&mut self, lps: Vec<Lp<M::Lp>>, left: Vec<Event>, log_end: u64) -> Whole<M> {
+    /// what was in their pending sets and in the mail, and in their backlogs.
+    pub(super) fn cut(
+        &mut self,
+        lps: Vec<Lp<M::Lp>>,
+        (left, mut backlog): (Vec<Event>, Vec<LeftEvent<M>>),
+        log_end: u64,
+    ) -> Whole<M> {
         let all = left.len();
         let mut canceled: Vec<_> = left.iter().filter_map(|event| event.cancels()).collect();
         canceled.sort_unstable();
         let is_left =
             |event: &Event| event.cancels().is_none() && canceled.binary_search(event).is_err();
-        let pending: Vec<LeftEvent<M>> =
+        let mut pending: Vec<LeftEvent<M>> =
             left.into_iter().filter(is_left).map(|event| self.take_message(event)).collect();
         debug_assert_eq!(
             all,
             pending.len() + 2 * canceled.len(),
             "CUT-A: an anti-message cancels nothing, or twice"
         );
+        pending.append(&mut backlog);
         debug_assert!(
             lps.is_sorted_by(|one, next| one.id < next.id),
             "CUT-A: LPs are out of order"

@@ -90,7 +90,7 @@ use warpline_core::{LogicalProcess, Model};
 
 use crate::settings::TimeWarp;
 
-pub(crate) use run::run;
+pub(crate) use run::{run, uncrowded};
 
 /// How much of the memory for event buffers one event takes.
 pub(crate) const fn event_bytes<M: Model>(engine: &TimeWarp) -> u64 {

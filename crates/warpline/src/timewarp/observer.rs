@@ -70,7 +70,7 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         self.timer.look();
         let progress = |before| self.shared.progress(gvt, self.started, before);
         if self.timer.takes_observation() {
-            self.stops |= self.watch.observe(&progress(self.shared.committed_before)).is_break();
+            self.stops |= self.watch.observe(&progress(self.shared.shown_before())).is_break();
         }
         if let Some(manning) = &mut self.manning {
             self.threads = manning.look(&progress(0)).unwrap_or(self.threads);

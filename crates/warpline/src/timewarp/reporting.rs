@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     Details, HeapMemory, Totals,
+    cut::LeftEvent,
     load_sharing::Told,
     monitor::Activity,
     pending::PendingSet,
@@ -30,14 +31,16 @@ use crate::{
 };
 
 /// The result of a worker.
-pub(super) struct WorkerResult<L> {
+pub(super) struct WorkerResult<M: Model> {
     pub(super) me: usize,
-    pub(super) lps: Vec<Lp<L>>,
+    pub(super) lps: Vec<Lp<M::Lp>>,
     pub(super) statistics: Statistics,
     /// Events that were sent and not committed: how many there are, and if they are left to another
     /// engine, which.
     pub(super) pending: u64,
     pub(super) left: Vec<Event>,
+    /// The same of events of other ranks that had no buffers.
+    pub(super) backlog: Vec<LeftEvent<M>>,
     pub(super) log_end: u64,
     pub(super) exchanged: Option<Exchanged>,
     pub(super) gvt: Bound,
@@ -50,7 +53,7 @@ pub(super) struct WorkerResult<L> {
 }
 
 /// What is left of a worker that has ended.
-pub(super) fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerResult<M::Lp> {
+pub(super) fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerResult<M> {
     worker.return_kept_mail();
     worker.send_mail(false);
     worker.show_activity(Activity::Ended);
@@ -62,6 +65,7 @@ pub(super) fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerRes
         me: worker.me,
         pending: pending as u64,
         left: worker.take_pending(end),
+        backlog: worker.take_backlog(end),
         log_end: worker.sender.undo_log.back(),
         exchanged: worker.exchanged(),
         gvt: worker.gvt,
@@ -84,7 +88,7 @@ pub(super) struct Reporting<'a, M: Model> {
 impl<M: Model> Reporting<'_, M> {
     pub(super) fn conclusion(
         self,
-        mut results: Vec<WorkerResult<M::Lp>>,
+        mut results: Vec<WorkerResult<M>>,
         watch: &mut Watch<'_>,
     ) -> Conclusion<M> {
         let mut total = Statistics::default();
@@ -120,7 +124,7 @@ impl<M: Model> Reporting<'_, M> {
         let end_time = asked_for.unwrap_or(last_time);
         // The last look; it comes too late to interrupt anything.
         let shown = Bound(gvt.0.map(|word| word.min(end_time.to_ordered_bits())));
-        let before = self.shared.committed_before;
+        let before = self.shared.shown_before();
         let _ = watch.observe(&self.shared.progress(shown, self.started, before));
         Conclusion {
             interrupted,
@@ -144,7 +148,7 @@ impl<M: Model> Reporting<'_, M> {
     /// The LPs, or the cut that they are left in: what is in the mail belongs to it.
     fn leave(
         self,
-        results: Vec<WorkerResult<M::Lp>>,
+        results: Vec<WorkerResult<M>>,
         lps: Vec<Lp<M::Lp>>,
         mut left: Vec<Event>,
     ) -> Left<M> {
@@ -154,15 +158,21 @@ impl<M: Model> Reporting<'_, M> {
             return Left::Lps(NumberedLps::new(ids, states));
         }
         debug_assert!(
-            results.iter().all(|worker| worker.pending == worker.left.len() as u64),
+            results.iter().all(
+                |worker| worker.pending as usize == worker.left.len() + worker.backlog.len()
+            ),
             "CUT-A: a worker has kept events for itself"
         );
-        let log_end = results.iter().map(|worker| worker.log_end).max().unwrap_or_default();
-        left.extend(results.into_iter().flat_map(|worker| worker.left));
-        Left::Cut(self.shared.cut(lps, left, log_end))
+        let (mut backlog, mut log_end) = (Vec::new(), 0);
+        for mut worker in results {
+            left.append(&mut worker.left);
+            backlog.append(&mut worker.backlog);
+            log_end = log_end.max(worker.log_end);
+        }
+        Left::Cut(self.shared.cut(lps, (left, backlog), log_end))
     }
 
-    fn details(&self, results: &[WorkerResult<M::Lp>], total: &Statistics) -> Details {
+    fn details(&self, results: &[WorkerResult<M>], total: &Statistics) -> Details {
         let workers: Vec<_> = results.iter().map(|worker| worker.statistics.clone()).collect();
         let evidence = Evidence {
             workers: &workers,
@@ -201,7 +211,7 @@ impl<M: Model> Reporting<'_, M> {
     }
 
     /// TW-B: every event that was sent was committed, or is left.
-    fn check_balance(&self, results: &[WorkerResult<M::Lp>], total: &Statistics, mail: &[Event]) {
+    fn check_balance(&self, results: &[WorkerResult<M>], total: &Statistics, mail: &[Event]) {
         let mut left: u64 = results.iter().map(|worker| worker.pending).sum();
         let mut canceled = 0;
         // Events that were sent to other ranks are not here, and events of theirs are.

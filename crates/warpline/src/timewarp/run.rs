@@ -34,10 +34,10 @@ const YIELDS: u32 = 1500;
 
 /// What a thread leaves behind: the results of its workers, who has decided how many threads work,
 /// and where the memory of these workers is, if it was placed.
-type ThreadResult<L> = (Vec<WorkerResult<L>>, Option<Manning>, Option<Residency>);
+type ThreadResult<M> = (Vec<WorkerResult<M>>, Option<Manning>, Option<Residency>);
 
 /// What all of them leave behind, and what they have counted.
-type AllResults<L> = (Vec<WorkerResult<L>>, Option<Manning>, Vec<(&'static str, u64)>);
+type AllResults<M> = (Vec<WorkerResult<M>>, Option<Manning>, Vec<(&'static str, u64)>);
 
 /// Runs `model` from its start to its end.
 pub(crate) fn run<M: Model>(
@@ -51,7 +51,7 @@ pub(crate) fn run<M: Model>(
         return alone::run(model, settings, watch, from).map(Some);
     }
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
-    let settings = &uncrowded(settings, ranks);
+    let settings = &settings.with(uncrowded(&settings.engine, ranks));
     let timeline = watch.timeline.clone();
     let make = |wires| {
         run.settings.validate()?;
@@ -90,17 +90,16 @@ pub(crate) fn run<M: Model>(
     })
 }
 
-/// The settings with as many workers as can work. All can where they take turns anyway, and have to
-/// where something is said of each of them.
-fn uncrowded(settings: &Settings<TimeWarp>, ranks: &Ranks<'_>) -> Settings<TimeWarp> {
-    let engine = &settings.engine;
+/// The engine with as many workers on each rank as can work. All can where they take turns anyway,
+/// and have to where something is said of each of them.
+pub(crate) fn uncrowded(engine: &TimeWarp, ranks: &Ranks<'_>) -> TimeWarp {
     let asked = (engine.workers, &engine.placement);
     let has_sizes = matches!(engine.pool, Pool::Partitioned { parts: Parts::Sizes(_), .. });
     match ranks.uncrowded(asked, crowd::WORKERS_PER_THREAD) {
         Some((workers, placement)) if !engine.instrumentation.in_turn && !has_sizes => {
-            settings.with(TimeWarp { workers, placement, ..engine.clone() })
+            TimeWarp { workers, placement, ..engine.clone() }
         }
-        _ => settings.clone(),
+        _ => engine.clone(),
     }
 }
 
@@ -119,7 +118,7 @@ fn work_at_once<M: Model>(
     watch: &mut Watch<'_>,
     started: Instant,
     ranks: &Ranks<'_>,
-) -> AllResults<M::Lp> {
+) -> AllResults<M> {
     let threads = shared.workers().min(ranks.cores());
     let crew = Crew::new(shared.workers(), threads);
     let idle = ranks.idle_cores();
@@ -173,7 +172,7 @@ fn work_in_turn<M: Model>(
     watch: &mut Watch<'_>,
     started: Instant,
     ranks: &Ranks<'_>,
-) -> Vec<WorkerResult<M::Lp>> {
+) -> Vec<WorkerResult<M>> {
     let mut workers: Vec<_> =
         (0..shared.workers()).map(|me| (Worker::new(model, shared, me, ranks), None)).collect();
     for (worker, ended) in &mut workers {
@@ -216,7 +215,7 @@ struct Thread<'a, 'r, 'w, M: Model> {
     me: usize,
     observer: Observer<'a, 'w, M>,
     /// Of the workers that have ended here.
-    results: Vec<WorkerResult<M::Lp>>,
+    results: Vec<WorkerResult<M>>,
     /// Where the memory of these workers is, if they have some of their own.
     memory: Option<Residency>,
 }
@@ -227,7 +226,7 @@ impl<'r, M: Model> Thread<'_, 'r, '_, M> {
         mut self,
         workers: Vec<(usize, Seat<'r, M>)>,
         mut station: Station,
-    ) -> ThreadResult<M::Lp> {
+    ) -> ThreadResult<M> {
         let Self { crew, me, .. } = self;
         let mut seats = Seats::new(me, crew.threads());
         for (number, mut worker) in workers {

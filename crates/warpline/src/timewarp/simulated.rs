@@ -189,7 +189,7 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
         settings.engine = without_features(settings.engine);
     }
     let cuts = other_dice.one_in(2).then(|| cutting::draw(&mut other_dice, settings.end));
-    let cuts = cuts.filter(|_| ranks == 1 && truth.result.is_ok()).unwrap_or_default();
+    let cuts = cuts.filter(|_| truth.result.is_ok()).unwrap_or_default();
     let rolled_back = simulate_on(ranks, &toy, &settings, (&mut dice, &schedule), &truth, cuts);
     assert_eq!(Arc::strong_count(&toy.token), 1, "messages that were never dropped");
     rolled_back
@@ -216,13 +216,13 @@ fn simulate_on(
     let views: Vec<_> = ends.iter().map(|end| Ranks::of(end as &dyn Transport)).collect();
     let wires = toy.wires().filter(|_| ranks > 1);
     let timeline = recorded::timeline(&settings, ranks);
-    let shared = |view: &Ranks<'_>| {
-        let from = cuts.begin(toy, &settings);
+    let shared = |(view, from): (&Ranks<'_>, _)| {
         let settings = cuts.until_leaving(&settings);
         let shared = Shared::new(toy, &settings, view, wires, from).expect("valid settings");
         Shared { timeline: timeline.clone(), ..shared }
     };
-    let mut shared: Vec<_> = views.iter().map(shared).collect();
+    let begin = cuts.begin(ranks, toy, &settings);
+    let mut shared: Vec<_> = views.iter().zip(begin).map(shared).collect();
     let of_rank = |(shared, view)| (0..workers).map(move |me| Worker::new(toy, shared, me, view));
     let all = ranks * workers;
     let mut run = Run {
@@ -252,7 +252,7 @@ fn simulate_on(
     let log = log.filter(|_| cuts.leave.is_some());
     let left = run.into_workers().filter(|_| log.is_some()).map(cutting::Leaving::of).collect();
     if let Some(log) = log {
-        cutting::go_on(toy, &settings, &mut shared[0], left, log, truth);
+        cutting::go_on(toy, &settings, &mut shared, left, log, truth);
     }
     rolled_back
 }
@@ -450,7 +450,8 @@ impl Run<'_> {
         let Ok((expected, events, _)) = &truth.result else {
             panic!("finished, but the sequential run ended with {:?}", truth.result);
         };
-        assert_eq!((&digest, self.shared[0].committed_before + committed), (expected, *events));
+        let before: u64 = self.shared.iter().map(|shared| shared.committed_before).sum();
+        assert_eq!((&digest, before + committed), (expected, *events));
         assert_eq!(log.outputs, truth.log.outputs);
         assert_eq!(log.blocking, truth.log.blocking);
         None

@@ -399,6 +399,12 @@ impl<M: Model> Shared<M> {
         }
     }
 
+    /// How many events were committed before, for the progress. Of several ranks, the session
+    /// knows.
+    pub(super) fn shown_before(&self) -> u64 {
+        if self.remote.is_some() { 0 } else { self.committed_before }
+    }
+
     /// Whether the run of this rank was abandoned: the other ranks have to be alerted.
     pub(super) fn is_abandoned(&self) -> bool {
         self.remote.as_ref().is_some_and(RemoteShared::is_abandoned)

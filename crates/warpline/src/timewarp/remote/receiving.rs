@@ -29,6 +29,9 @@ use super::{
     message::{EVENTS, RemoteMessage},
 };
 use crate::{
+    cut::LeftEvent,
+    event::{self, Buffer, Inline},
+    handling::Value,
     ordered_slab::{self, OrderedSlab},
     panics,
     pending::PendingSet,
@@ -246,6 +249,20 @@ impl<M: Model> Worker<'_, M> {
         let is_new = remote.incoming.arrived.insert(name, event).is_none();
         self.sender.pending.insert(event);
         Filed { is_new, has_buffer: true }
+    }
+
+    /// Takes out the events that wait for buffers, at the end of a run that leaves a cut.
+    pub(in crate::timewarp) fn drain_backlog(&mut self) -> Vec<LeftEvent<M>> {
+        let mut left = Vec::new();
+        while let Some(remote) = &mut self.sender.remote
+            && let Some((_, message)) = remote.incoming.backlog.pop_first()
+        {
+            let RemoteMessage { key, to, io, payload, .. } = message;
+            let payload = payload.unwrap_or_else(|| unreachable!("it is no anti-message"));
+            let message = Inline::store(Value(payload), &mut Vec::new());
+            left.push(event::Event { key, to, io, message });
+        }
+        left
     }
 
     /// The least event that has arrived and waits for a buffer. None in a run of one rank.

@@ -10,7 +10,8 @@ use super::super::{
 };
 use crate::{
     Sequential,
-    cut::{Rest, Whole},
+    cut::{LeftEvent, Rest, Whole},
+    placement::LpDirectory,
     sequential,
     settings::{Settings, TimeWarp},
     simulated::{
@@ -37,12 +38,20 @@ pub(super) fn draw(dice: &mut Dice, end: f64) -> Cuts {
 }
 
 impl Cuts {
-    /// What the sequential engine leaves to Time Warp.
-    pub(super) fn begin(self, toy: &Toy, settings: &Settings<TimeWarp>) -> Option<Whole<Toy>> {
+    /// What the sequential engine leaves to Time Warp: the part of each rank.
+    pub(super) fn begin(
+        self,
+        ranks: usize,
+        toy: &Toy,
+        settings: &Settings<TimeWarp>,
+    ) -> Vec<Option<Whole<Toy>>> {
+        let Some(end) = self.begin else { return (0..ranks).map(|_| None).collect() };
+        let directory = directory(ranks, toy, settings);
         let settings = settings.with(Sequential::default());
-        let settings = Settings { end: self.begin?, memory: None, leaves_cut: true, ..settings };
+        let settings = Settings { end, memory: None, leaves_cut: true, ..settings };
         let report = sequential::run(toy, &settings, &mut Watch::default(), None);
-        Some(report.expect("the whole run goes well, too").output.cut())
+        let whole = report.expect("the whole run goes well, too").output.cut();
+        whole.divide(&directory, ranks, true).into_iter().map(Some).collect()
     }
 
     pub(super) fn until_leaving(self, settings: &Settings<TimeWarp>) -> Settings<TimeWarp> {
@@ -55,34 +64,52 @@ impl Cuts {
 pub(super) struct Leaving {
     lps: Vec<Lp<<Toy as Model>::Lp>>,
     left: Vec<Event>,
+    backlog: Vec<LeftEvent<Toy>>,
     log_end: u64,
 }
 
 impl Leaving {
     pub(super) fn of(mut worker: Worker<'_, Toy>) -> Self {
         let left = worker.take_pending(End::Finished);
-        Self { left, log_end: worker.sender.undo_log.back(), lps: worker.lps }
+        let backlog = worker.take_backlog(End::Finished);
+        Self { left, backlog, log_end: worker.sender.undo_log.back(), lps: worker.lps }
     }
+}
+
+fn directory(ranks: usize, toy: &Toy, settings: &Settings<TimeWarp>) -> LpDirectory {
+    let TimeWarp { workers, placement, .. } = &settings.engine;
+    LpDirectory::new(toy, toy.lp_count(), placement, workers * ranks, 0..*workers).expect("valid")
+}
+
+/// What the workers of one rank have left.
+fn part(shared: &mut Shared<Toy>, workers: Vec<Leaving>) -> Whole<Toy> {
+    let (mut lps, mut left, mut log_end) = (Vec::new(), shared.all_mail(), 0);
+    let mut backlog = Vec::new();
+    for worker in workers {
+        lps.extend(worker.lps);
+        left.extend(worker.left);
+        backlog.extend(worker.backlog);
+        log_end = log_end.max(worker.log_end);
+    }
+    let numbers: Vec<_> = lps.iter().map(|lp| lp.id).collect();
+    sorting::arrange(&mut lps, sorting::order_of_lps(&numbers));
+    shared.cut(lps, (left, backlog), log_end)
 }
 
 /// The sequential engine goes on from what all workers have left, to the end of the whole run.
 pub(super) fn go_on(
     toy: &Toy,
     settings: &Settings<TimeWarp>,
-    shared: &mut Shared<Toy>,
-    workers: Vec<Leaving>,
+    shared: &mut [Shared<Toy>],
+    mut workers: Vec<Leaving>,
     mut log: Log,
     truth: &Truth,
 ) {
-    let (mut lps, mut left, mut log_end) = (Vec::new(), shared.all_mail(), 0);
-    for worker in workers {
-        lps.extend(worker.lps);
-        left.extend(worker.left);
-        log_end = log_end.max(worker.log_end);
-    }
-    let numbers: Vec<_> = lps.iter().map(|lp| lp.id).collect();
-    sorting::arrange(&mut lps, sorting::order_of_lps(&numbers));
-    let whole = shared.cut(lps, left, log_end);
+    let directory = directory(shared.len(), toy, settings);
+    let each = settings.engine.workers;
+    let of_rank = |shared| part(shared, workers.drain(..each).collect());
+    let parts = shared.iter_mut().map(of_rank).collect();
+    let whole = Whole::unite(&directory, parts).expect("each rank has its LPs");
     let before = whole.0.committed();
     let settings = settings.with(Sequential::default());
     let settings = Settings { memory: None, ..settings };

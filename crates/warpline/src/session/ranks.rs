@@ -1,0 +1,233 @@
+//! Sessions on several ranks: rank 0 has the session and all of its state, and the others serve.
+//!
+//! Called by [`Session`](super::Session) for each step ([`lead`]), and by the ranks that have no
+//! session ([`serve`]). Rank 0 divides its cut, sends each rank the part that its workers have, and
+//! all carry out one run, which leaves a part on each rank; these come back. So between two steps a
+//! session does not know ranks: it can be saved, branched and given other ranks.
+//!
+//! # Invariants
+//!
+//! - **SERVE-A.** Nothing that can fail at rank 0 alone happens between an order and the run, so each
+//!   rank that got one takes part in the run (RANK-A). What can fail at one rank before or after the
+//!   run is agreed upon.
+
+use std::{
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use warpline_core::{Model, WireError};
+use warpline_net::{Malformed, NetError, Transport};
+
+use super::{StepEnded, codec::Codec};
+use crate::{
+    ConfigError, RunError, crowd,
+    cut::{Rest, Whole},
+    engines::{self, Engines, Job},
+    panics,
+    run::{self, Order, Ranks},
+    settings::Settings,
+    thread_ranks,
+    watch::Watch,
+};
+
+/// Where the ranks of a session are.
+#[derive(Clone, Debug)]
+pub(crate) enum Home<'a> {
+    /// They are this many threads of this program.
+    Here(usize),
+    /// This program has rank 0 of a network.
+    Across(Arc<Lead<'a>>),
+}
+
+impl Home<'_> {
+    /// How many ranks there are.
+    pub(super) fn ranks(&self) -> usize {
+        match self {
+            Self::Here(ranks) => *ranks,
+            Self::Across(lead) => lead.network().ranks(),
+        }
+    }
+}
+
+/// Rank 0 of a network whose other ranks serve the session, and its branches, until all are dropped.
+#[derive(Debug)]
+pub(crate) struct Lead<'a>(Mutex<&'a dyn Transport>);
+
+impl<'a> Lead<'a> {
+    pub(crate) fn of(network: &'a dyn Transport) -> Self {
+        debug_assert_eq!(network.rank(), 0, "SERVE-A: a session at another rank");
+        Self(Mutex::new(network))
+    }
+
+    /// The network, for one step of one session.
+    fn network(&self) -> MutexGuard<'_, &'a dyn Transport> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        // A rank that is lost need not be told.
+        let _ = Ranks::of(*self.network()).give(&Order::End);
+    }
+}
+
+/// One step on these ranks; `settings` are those of the step.
+pub(super) fn step<M: Model, E: Engines>(
+    model: &M,
+    settings: &Settings,
+    home: &Home<'_>,
+    watch: &mut Watch<'_>,
+    from: Option<Whole<M>>,
+) -> StepEnded<M> {
+    match home {
+        Home::Across(it) => lead::<M, E>(model, settings, &Ranks::of(*it.network()), watch, from),
+        Home::Here(1) => {
+            let report = E::run(model, Job { settings, watch, ranks: &Ranks::alone() }, from)?;
+            Ok(report.unwrap_or_else(|| unreachable!("a single rank gets the report")))
+        }
+        &Home::Here(asked) => {
+            let (ranks, settings) = thread_ranks::uncrowded(asked, settings);
+            let first = |end: &dyn Transport| {
+                let on = &Ranks::of(end).sharing_cores(ranks);
+                let ended = lead::<M, E>(model, &settings, on, watch, from);
+                // They serve this step only.
+                on.give(&Order::End)?;
+                ended
+            };
+            let other = |end: &dyn Transport| {
+                serve::<M, E>(model, &settings, || Ranks::of(end).sharing_cores(ranks))
+            };
+            let workers = settings.engine.workers();
+            let mut report = thread_ranks::on_threads(ranks, workers, first, other)?;
+            report.details.remarks.extend(crowd::remark("ranks", asked, ranks));
+            Ok(report)
+        }
+    }
+}
+
+/// Rank 0's part in a step.
+fn lead<M: Model, E: Engines>(
+    model: &M,
+    settings: &Settings,
+    ranks: &Ranks<'_>,
+    watch: &mut Watch<'_>,
+    from: Option<Whole<M>>,
+) -> StepEnded<M> {
+    let codec = codec(model, ranks.count())?;
+    settings.parallel().validate()?;
+    let directory = || Ok(engines::directory(model, settings, ranks)?);
+    let (directory, is_with_sender) = guard(settings, directory)?;
+    let has_cut = from.is_some();
+    let divide = |whole: Whole<M>| whole.divide(&directory, ranks.count(), is_with_sender);
+    let mut parts = from.map_or_else(Vec::new, divide).into_iter();
+    let own = parts.next();
+    let write = || Ok(parts.map(|part| codec.write_part(&part)).collect::<Vec<_>>());
+    let others = guard(settings, write)?;
+    let &Settings { end: until, memory, .. } = settings;
+    let order = || {
+        ranks.give(&Order::Run { until, memory, has_cut })?;
+        let mut others = (1..).zip(others);
+        others.try_for_each(|(rank, part)| ranks.send_part(rank, &part))
+    };
+    ranks.dismissing(order().map_err(RunError::from))?;
+    ranks.dismissing(ranks.agree(Ok(())))?;
+    let report = E::run(model, Job { settings, watch, ranks }, own)?;
+    let mut report = report.unwrap_or_else(|| unreachable!("RANK-A: each rank has its part"));
+    let mut parts = vec![mem::replace(&mut report.output, Rest::Cut(Whole::default())).cut()];
+    // The others have written theirs.
+    ranks.dismissing(ranks.agree(Ok(())))?;
+    let mut read = || {
+        for rank in 1..ranks.count() {
+            let bytes = ranks.next_part(rank)?;
+            let part = guard(settings, || Ok(codec.read_part(&bytes, model.lp_count())))?;
+            parts.push(part.map_err(|error| malformed(rank, &error))?);
+        }
+        let unlike = |rank| malformed(rank, &WireError::new("not the LPs that it has"));
+        Whole::unite(&directory, mem::take(&mut parts)).map_err(unlike)
+    };
+    let whole = ranks.dismissing(ranks.agree(read()))?;
+    report.output = Rest::Cut(whole);
+    report.workers = directory.workers();
+    Ok(report)
+}
+
+/// What a rank is for that serves the session of rank 0.
+#[derive(Debug)]
+pub struct Service<'r> {
+    pub(crate) settings: &'r Settings,
+    pub(crate) network: &'r dyn Transport,
+}
+
+impl Service<'_> {
+    /// Serves until the session is over.
+    pub(crate) fn carry_out<M: Model, E: Engines>(self, model: &M) -> Result<(), RunError> {
+        serve::<M, E>(model, self.settings, || Ranks::of(self.network))
+    }
+}
+
+/// Serves the session that rank 0 of a network has, until it is over. Each run gets new `ranks`.
+fn serve<'t, M: Model, E: Engines>(
+    model: &M,
+    settings: &Settings,
+    ranks: impl Fn() -> Ranks<'t>,
+) -> Result<(), RunError> {
+    let mut ended = Ok(());
+    loop {
+        let ranks = ranks();
+        let Order::Run { until, memory, has_cut } = ranks.next_order()? else { return ended };
+        let settings = Settings { leaves_cut: true, end: until, memory, ..settings.clone() };
+        ended = follow::<M, E>(model, &settings, &ranks, has_cut);
+        if matches!(ended, Err(RunError::Net(_))) {
+            return ended;
+        }
+    }
+}
+
+/// The part of any other rank in a step.
+fn follow<M: Model, E: Engines>(
+    model: &M,
+    settings: &Settings,
+    ranks: &Ranks<'_>,
+    has_cut: bool,
+) -> Result<(), RunError> {
+    let codec = codec(model, ranks.count());
+    let bytes = if has_cut { Some(ranks.next_part(0)?) } else { None };
+    let read = |codec: &Codec<M>, bytes: Vec<u8>| {
+        let part = guard(settings, || Ok(codec.read_part(&bytes, model.lp_count())))?;
+        part.map_err(|error| malformed(0, &error))
+    };
+    let own = codec.map_err(RunError::from).and_then(|codec| {
+        let own = bytes.map(|bytes| read(&codec, bytes)).transpose()?;
+        Ok((codec, own))
+    });
+    let (codec, own) = ranks.agree(own)?;
+    let watch = &mut Watch::default();
+    let report = E::run(model, Job { settings, watch, ranks }, own)?;
+    let report = report.unwrap_or_else(|| unreachable!("RANK-A: each rank has its part"));
+    let part = report.output.cut();
+    let bytes = ranks.agree(guard(settings, move || Ok(codec.write_part(&part))))?;
+    ranks.send_part(0, &bytes)?;
+    ranks.agree(Ok(()))
+}
+
+/// How states and messages travel between ranks.
+pub(super) fn codec<M: Model>(model: &M, ranks: usize) -> Result<Codec<M>, ConfigError> {
+    let allowed = |lacks| format!("1 for a session of a model without {lacks}");
+    Codec::of(model).map_err(|lacks| ConfigError::new("ranks", ranks, allowed(lacks)))
+}
+
+/// Runs code of the model outside of any event.
+fn guard<T>(
+    settings: &Settings,
+    code: impl FnOnce() -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    let failed = |fault| Err(run::model_error(fault, None, &settings.parallel()));
+    panics::catch(code).unwrap_or_else(failed)
+}
+
+fn malformed(from: usize, error: &WireError) -> RunError {
+    let what = Malformed::Body(format!("its part of a cut: {error}"));
+    NetError::Malformed { from, what }.into()
+}
