@@ -60,8 +60,7 @@ pub(crate) struct Steps {
 }
 
 /// Refuses what a run in steps cannot do.
-pub(crate) fn refuse(args: &RunArgs, launch: &Launch, flag: &str) -> Result<(), Failure> {
-    launch.refuse_for(flag)?;
+pub(crate) fn refuse(args: &RunArgs, flag: &str) -> Result<(), Failure> {
     refuse_trace(args, flag)?;
     if args.common.find_warmup.is_some() || args.common.profile.critical_path.is_some() {
         return Err(Failure::Configuration(format!(
@@ -71,34 +70,33 @@ pub(crate) fn refuse(args: &RunArgs, launch: &Launch, flag: &str) -> Result<(), 
     Ok(())
 }
 
-/// Runs a simulation up to its end, or until it is stopped.
-pub(crate) fn carry_out(
-    simulation: Simulation<'_, AnyModel>,
+/// Runs a simulation up to its end, or until it is stopped; there is no report where another process
+/// has it.
+pub(crate) fn carry_out<'a>(
+    launch: &'a Launch,
+    simulation: Simulation<'a, AnyModel>,
     args: &CheckpointArgs,
     (due, end): (&Due, f64),
     recording: Option<&dyn Recording>,
     caller: Caller<'_>,
-) -> Result<(Report<AnyOutput>, Steps), Failure> {
+) -> Result<Option<(Report<AnyOutput>, Steps)>, Failure> {
+    let session = launch.session(simulation, args.resume.as_deref())?;
+    let Some(mut session) = session else { return Ok(None) };
     let mut steps = Steps::default();
-    let mut session = match &args.resume {
-        None => simulation.session()?,
-        Some(path) => {
-            let session = simulation.resume(path)?;
-            let now = session.now()?.get();
-            steps.notes.push(format!(
-                "resumed from {} at virtual time {}",
-                path.display(),
-                significant(now)
-            ));
-            if now > end {
-                let (end, now) = (significant(end), significant(now));
-                return Err(Failure::Configuration(format!(
-                    "--end {end} is before the virtual time of the checkpoint, {now}"
-                )));
-            }
-            session
+    if let Some(path) = &args.resume {
+        let now = session.now()?.get();
+        steps.notes.push(format!(
+            "resumed from {} at virtual time {}",
+            path.display(),
+            significant(now)
+        ));
+        if now > end {
+            let (end, now) = (significant(end), significant(now));
+            return Err(Failure::Configuration(format!(
+                "--end {end} is before the virtual time of the checkpoint, {now}"
+            )));
         }
-    };
+    }
     if let Some(path) = &args.checkpoint {
         session.check_saving(path)?;
     }
@@ -112,7 +110,7 @@ pub(crate) fn carry_out(
     let is_interrupted = loop {
         due.renew(args.checkpoint_every);
         let until = next_stop(&*session, args.checkpoint_every, end)?;
-        let step = session.run_until(until)?;
+        let step = session.run_until(until).map_err(|error| launch.failure(error))?;
         let is_complete = !step.interrupted && until >= end;
         let is_over = is_complete || caller.has_stopped();
         if let Some(path) = &args.checkpoint {
@@ -138,7 +136,7 @@ pub(crate) fn carry_out(
             path.display()
         ));
     }
-    Ok((report, steps))
+    Ok(Some((report, steps)))
 }
 
 /// Lets files go on where they were at a checkpoint.

@@ -16,7 +16,6 @@ use crate::{
     checkpoints,
     failure::Failure,
     progress::{Caller, Status},
-    ranks::Launch,
     refusals::refuse_files,
     report::RunReport,
     run::{Told, prepare},
@@ -52,6 +51,7 @@ impl Application {
     pub fn open(&self, model: &str, settings: toml::Table) -> Result<OpenSession, CallError> {
         let (opened, prepared) = self.opened(model, settings.clone())?;
         let simulation = opened.args.common.simulation(prepared, opened.end, &NEVER);
+        let simulation = simulation.ranks(opened.args.common.ranks.ranks);
         let session = match &opened.args.checkpoints.resume {
             Some(path) => simulation.resume(path),
             None => simulation.session(),
@@ -66,7 +66,7 @@ impl Application {
     fn opened(&self, model: &str, settings: toml::Table) -> Result<(Opened, AnyModel), CallError> {
         let (params, args, _) = self.run_of(model, settings)?;
         let common = &args.common;
-        checkpoints::refuse(&args, &Launch::Here(common.ranks.ranks), "a session")?;
+        checkpoints::refuse(&args, "a session")?;
         refuse_files(&params, "a session")?;
         if args.most_replications() > 1 || args.verify || args.checkpoints.checkpoint.is_some() {
             let what = "a session is one run that is looked at: leave replications, precision, \
@@ -158,7 +158,10 @@ impl OpenSession {
         let (opened, prepared) = application.opened(&self.model, settings.clone())?;
         let branch = || {
             let mut session = self.session.branch_as(prepared)?;
+            // Any engine takes one.
+            session.set_ranks(1)?;
             session.set_engine(opened.args.common.engine(1))?;
+            session.set_ranks(opened.args.common.ranks.ranks)?;
             session.set_memory(opened.args.common.memory.map(|Bytes(bytes)| bytes));
             Ok::<_, RunError>(session)
         };

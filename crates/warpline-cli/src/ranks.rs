@@ -1,12 +1,12 @@
 //! Runs on several ranks: threads of this process (`--ranks`), or the processes that `mpirun` has
 //! started; and the flags of the conservative engine.
 
-use std::{str::FromStr, sync::Arc};
+use std::{path::Path, str::FromStr, sync::Arc};
 
 use clap::Args;
 use warpline::{
     AnyModel, Balance, Conservative, Report, RunError, Simulation,
-    any_model::AnyOutput,
+    any_model::{AnyOutput, AnySession},
     files,
     settings::{Aggregation, Placement, Schedule, Synchronization, SynchronizationKind, Weights},
 };
@@ -259,25 +259,38 @@ impl Launch {
             Self::Here(1) => simulation.run().map(Some),
             Self::Here(ranks) => simulation.run_on_ranks(*ranks).map(Some),
             #[cfg(feature = "mpi")]
-            Self::Mpi(transport) => {
-                let report = simulation.run_across(transport);
-                match &report {
-                    // Rank 0 has informed the other ranks, and reports to the user.
-                    Err(RunError::Net(warpline::error::NetError::Ended { .. })) => {}
-                    Err(RunError::Net(error)) => {
-                        crate::failure::print_error(error);
-                        transport.abort(1);
-                    }
-                    _ => {}
-                }
-                report
-            }
+            Self::Mpi(transport) => simulation.run_across(transport),
         };
         report.map_err(|error| self.failure(error))
     }
 
-    /// Rank 0 reports the error; the other ranks fail without a message.
-    fn failure(&self, error: RunError) -> Failure {
+    /// Begins a session, or goes on with a checkpoint. Where another process has the session, this
+    /// one has served it.
+    pub(crate) fn session<'a>(
+        &'a self,
+        simulation: Simulation<'a, AnyModel>,
+        checkpoint: Option<&Path>,
+    ) -> Result<Option<Box<dyn AnySession<'a> + 'a>>, Failure> {
+        let session = match (self, checkpoint) {
+            (Self::Here(ranks), None) => simulation.ranks(*ranks).session().map(Some),
+            (Self::Here(ranks), Some(path)) => simulation.ranks(*ranks).resume(path).map(Some),
+            #[cfg(feature = "mpi")]
+            (Self::Mpi(transport), path) => simulation.session_across(transport, path),
+        };
+        session.map_err(|error| self.failure(error))
+    }
+
+    /// Rank 0 reports the error; the other ranks fail without a message. Ranks that cannot talk any
+    /// more are all ended here.
+    pub(crate) fn failure(&self, error: RunError) -> Failure {
+        #[cfg(feature = "mpi")]
+        if let (Self::Mpi(transport), RunError::Net(error)) = (self, &error)
+            // Otherwise rank 0 has informed the other ranks, and reports to the user.
+            && !matches!(error, warpline::error::NetError::Ended { .. })
+        {
+            crate::failure::print_error(error);
+            transport.abort(1);
+        }
         let is_one_of_many = !matches!(self, Self::Here(1));
         match error {
             _ if !self.is_first() => Failure::Silent,

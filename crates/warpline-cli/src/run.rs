@@ -184,7 +184,7 @@ fn told_of_engine(
     }
     let checkpoints = &args.checkpoints;
     if checkpoints.is_asked_for() {
-        checkpoints::refuse(args, launch, checkpoints.flag())?;
+        checkpoints::refuse(args, checkpoints.flag())?;
     }
     if common.find_warmup.is_some() {
         // Every interval has a result.
@@ -220,8 +220,9 @@ fn told_of_engine(
     let (mut notes, mut failures) = (notes, Vec::new());
     let (report, trace, simulation) = if checkpoints.is_asked_for() {
         let recording = recording.as_deref();
-        let (report, steps) =
-            checkpoints::carry_out(simulation, checkpoints, (&due, end), recording, caller)?;
+        let (due, carry_out) = ((&due, end), checkpoints::carry_out);
+        let ended = carry_out(launch, simulation, checkpoints, due, recording, caller)?;
+        let Some((report, steps)) = ended else { return Ok(None) };
         notes.extend(steps.notes);
         failures.extend(steps.failure);
         let again = if args.verify {

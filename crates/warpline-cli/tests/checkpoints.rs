@@ -46,8 +46,15 @@ fn runs_go_on_where_others_have_ended() {
     let whole = report(at, &format!("{MODEL} --end 90"));
     let first = report(at, &format!("{MODEL} --end 30 --checkpoint a.ckpt"));
     assert!(first["notes"][0].as_str().is_some_and(|note| note.contains("--resume a.ckpt")));
-    let engines = ["sequential", "timewarp", "conservative", "speculative", "auto"];
-    for engine in engines {
+    for engine in [
+        "sequential",
+        "timewarp",
+        "conservative",
+        "speculative",
+        "auto",
+        "timewarp --ranks 3",
+        "conservative --ranks 2 --checkpoint-every 20t --checkpoint r.ckpt",
+    ] {
         let line = format!("{MODEL} --end 90 --resume a.ckpt --engine {engine} --verify");
         let resumed = report(at, &line);
         assert_eq!(digest(&resumed), digest(&whole), "{engine}");
@@ -130,10 +137,13 @@ fn stops_are_behind_the_next_event() {
 fn signals_leave_a_checkpoint() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    for (engine, signal, status) in [("auto", "TERM", 143), ("timewarp", "INT", 130)] {
-        let line = format!(
-            "run {MODEL} --end 1e300 --checkpoint {engine}.ckpt --engine {engine} --format json"
-        );
+    for (engine, more, signal, status) in [
+        ("auto", "", "TERM", 143),
+        ("timewarp", "", "INT", 130),
+        ("conservative", "--ranks 2", "TERM", 143),
+    ] {
+        let line = format!("run {MODEL} --end 1e300 --engine {engine} {more} --format json");
+        let line = format!("{line} --checkpoint {engine}.ckpt");
         let mut child = started(&mut command(at, &line));
         await_run(&mut child);
         send(signal, &child);
@@ -200,7 +210,8 @@ fn killed_runs_go_on() {
         let written = || fs::metadata(&file).map(|data| (data.ino(), data.mtime_nsec())).ok();
         // No run comes to that end before it is killed; the last one gets a nearer one.
         let line = format!("run {model} --checkpoint run.ckpt --checkpoint-every 0.01s --quiet");
-        let engines = ["auto", "timewarp", "speculative", "sequential"].iter().cycle();
+        let engines = ["auto", "timewarp", "timewarp --ranks 2", "speculative", "sequential"];
+        let engines = engines.iter().cycle();
         for (kill, engine) in (0..kills).zip(engines) {
             let resume = if kill > 0 { "--resume run.ckpt" } else { "" };
             let line = format!("{line} --engine {engine} --end {:e} {resume}", more * 1e9);
@@ -244,8 +255,8 @@ fn files_go_on_with_the_run() {
     for (writing, engine) in WRITING.into_iter().chain([measured]).zip([
         "timewarp",
         "speculative",
-        "auto",
-        "timewarp",
+        "timewarp --ranks 2",
+        "timewarp --ranks 2 --workers 1",
         "sequential",
     ]) {
         let (model, _, more) = writing;
@@ -290,11 +301,7 @@ fn what_cannot_be_is_refused() {
     refused(&format!("{MODEL} --checkpoint-every 5s"), 2, &["--checkpoint <FILE>"]);
     let line = format!("{MODEL} --checkpoint a.ckpt");
     refused(&format!("{line} --replications 3"), 2, &["leave --replications out"]);
-    refused(
-        &format!("{line} --ranks 2 --engine timewarp"),
-        2,
-        &["--checkpoint takes a run on a single rank"],
-    );
+    refused(&format!("{line} --ranks 2 --engine speculative"), 2, &["leave --ranks out"]);
     refused(&format!("{line} --trace t.json"), 2, &["--trace shows one run"]);
     refused(&format!("{line} --find-warmup"), 2, &["leave the analysis out"]);
     refused(&format!("{line} --checkpoint-every 5"), 2, &["30s, 10min or 2h"]);

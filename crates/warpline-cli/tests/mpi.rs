@@ -98,6 +98,48 @@ fn ranks_write_one_set_of_waveforms() {
     }
 }
 
+/// A run of two processes stops, and goes on with three of them, or with one: the same events, and
+/// the same bytes in files.
+#[test]
+fn checkpoints_go_on_on_any_ranks() {
+    const FILES: [&str; 2] = ["waves.vcd", "crossings.csv"];
+    const LINE: &str = "run circuit --generate ring:31 --format json --quiet --workers 1 \
+                        --vcd waves.vcd --crossings crossings.csv";
+    let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let run = |at: usize, ranks: usize, line: &str| -> Value {
+        let mut mpirun = mpirun(ranks, &format!("{LINE} {line}"));
+        let output = mpirun.current_dir(folders[at].path()).output().expect("mpirun starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "`{line}` on {ranks} ranks: {stderr}");
+        serde_json::from_slice(&output.stdout).expect("one report")
+    };
+    let whole = run(0, 1, "--end 6e-9 --engine timewarp");
+    let first = run(1, 2, "--end 2e-9 --engine timewarp --checkpoint a.ckpt");
+    let resume = "--resume a.ckpt --checkpoint a.ckpt --checkpoint-every 5e-10t";
+    let second = run(1, 3, &format!("--end 4e-9 --engine {NULL_MESSAGES} {resume}"));
+    let last = run(1, 2, "--end 6e-9 --engine conservative --resume a.ckpt --verify");
+    assert_eq!((&first["ranks"], &second["ranks"]), (&2.into(), &3.into()));
+    assert_eq!((&last["digest"], &last["verified"]), (&whole["digest"], &true.into()));
+    assert_eq!(last["committed_events"], whole["committed_events"]);
+    for file in FILES {
+        let [one, other] = [0, 1].map(|at| fs::read(folders[at].path().join(file)).expect("there"));
+        assert!(one == other && !one.is_empty(), "{file}: {} and {}", one.len(), other.len());
+    }
+    // What is wrong is told once, and no rank is left behind.
+    for (line, says) in [
+        ("--resume none.ckpt --engine timewarp", "none.ckpt: No such file"),
+        ("--resume a.ckpt --seed 9 --engine timewarp", "it is of seed 1, and not of 9"),
+        ("--checkpoint no/a.ckpt --engine timewarp --end 1e300", "no/a.ckpt"),
+        ("--checkpoint b.ckpt --engine speculative", "for a run on several ranks"),
+    ] {
+        let mut mpirun = mpirun(2, &format!("{LINE} {line}"));
+        let output = mpirun.current_dir(folders[1].path()).output().expect("mpirun starts");
+        assert!(!output.status.success() && output.stdout.is_empty(), "{line}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(stderr.matches(says).count(), 1, "{line}: {stderr}");
+    }
+}
+
 /// Rank 0 writes the tracks of all ranks into one trace, with the flows between them: each
 /// straggler, and each canceled event, has the one that leads to it.
 #[test]

@@ -89,3 +89,60 @@ impl Ranks<'_> {
         Ok(done)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use warpline_net::network;
+
+    use super::*;
+    use crate::ConfigError;
+
+    /// Runs this on each of three ranks.
+    fn on_ranks<T: Send>(work: impl Fn(&Ranks<'_>) -> T + Sync) -> Vec<T> {
+        let work = &work;
+        let ends = network(3, 1);
+        thread::scope(|scope| {
+            let start = |end| scope.spawn(move || work(&Ranks::of(end)));
+            let all: Vec<_> = ends.iter().map(|end| start(end)).collect();
+            all.into_iter().map(|rank| rank.join().expect("no panic")).collect()
+        })
+    }
+
+    /// What one rank cannot do, none goes on from.
+    #[test]
+    fn all_learn_what_failed() {
+        let ended = on_ranks(|ranks| {
+            let why = || ConfigError::new("rank", 1, "another one").into();
+            ranks.agree(if ranks.me() == 1 { Err(why()) } else { Ok(()) })
+        });
+        for (rank, ended) in ended.into_iter().enumerate() {
+            match ended.expect_err("rank 1 fails") {
+                RunError::Config(own) => assert_eq!((rank, &*own.allowed), (1, "another one")),
+                RunError::Rank { rank: 1, error } => assert!(error.contains("another one")),
+                other => panic!("rank {rank}: {other}"),
+            }
+        }
+    }
+
+    /// A part arrives whole, whatever its length, and an order before it.
+    #[test]
+    fn parts_arrive_whole() {
+        let lengths = [0, 1, PIECE_BYTES, PIECE_BYTES + 1];
+        let part = |len| (0..len).map(|place| place as u8).collect::<Vec<_>>();
+        on_ranks(|ranks| {
+            for len in lengths {
+                if ranks.me() == 0 {
+                    ranks.give(&Order::End).expect("there");
+                    ranks.send_part(2, &part(len)).expect("there");
+                    continue;
+                }
+                assert!(matches!(ranks.next_order(), Ok(Order::End)));
+                if ranks.me() == 2 {
+                    assert!(ranks.next_part(0).expect("a part") == part(len), "{len} bytes");
+                }
+            }
+        });
+    }
+}
