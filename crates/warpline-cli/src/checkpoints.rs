@@ -70,8 +70,8 @@ pub(crate) fn refuse(args: &RunArgs, flag: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a simulation up to its end, or until it is stopped; there is no report where another process
-/// has it.
+/// Runs a simulation up to its end, or until it is stopped. Where another process has the report,
+/// there is none.
 pub(crate) fn carry_out<'a>(
     launch: &'a Launch,
     simulation: Simulation<'a, AnyModel>,

@@ -20,9 +20,8 @@ use crate::{
     cut::Rest,
     engines::{self, All, Engines, Job, Trial},
     picture::Picture,
-    session::ranks::{Home, Service},
+    session::ranks::{At, Service},
     settings::Settings,
-    watch::Watch,
 };
 
 /// What a [`Simulation`](crate::Simulation) runs: every [`Model`], [`AnyModel`], and [`Only`].
@@ -207,7 +206,7 @@ impl AnyModel {
     pub(crate) fn begin<'a>(
         &self,
         settings: Settings,
-        at: (Home<'a>, Watch<'a>),
+        at: At<'a>,
         checkpoint: Option<&Path>,
     ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
         self.0.begin(settings, at, checkpoint)
@@ -242,7 +241,7 @@ trait Erased: Send + Sync {
     fn begin<'a>(
         &self,
         settings: Settings,
-        at: (Home<'a>, Watch<'a>),
+        at: At<'a>,
         checkpoint: Option<&Path>,
     ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError>;
     fn name(&self) -> String;
@@ -264,7 +263,7 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Erased for Only<
     fn begin<'a>(
         &self,
         settings: Settings,
-        at: (Home<'a>, Watch<'a>),
+        at: At<'a>,
         checkpoint: Option<&Path>,
     ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
         Self::begin(self, settings, at, checkpoint)

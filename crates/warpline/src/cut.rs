@@ -198,6 +198,10 @@ impl<M: Model> Whole<M> {
         for (index, lp) in lps.into_iter().enumerate() {
             parts[directory.rank(LpId::from_index(index))].lps.push(lp);
         }
+        debug_assert!(
+            parts.iter().map(|part| part.lps.len()).sum::<usize>() == directory.lp_count(),
+            "CUT-A: a cut of some LPs is divided as the whole"
+        );
         for event in pending {
             let at = if is_with_sender { event.key.sender() } else { event.to };
             parts[directory.rank(at)].pending.push(event);
@@ -223,6 +227,7 @@ impl<M: Model> Whole<M> {
             let rank = directory.rank(id);
             whole.lps.push(lps[rank].next().ok_or(rank)?);
         }
+        debug_assert_eq!(whole.lps.len(), directory.lp_count(), "CUT-A: an LP is missing");
         match lps.iter().position(|more| more.len() > 0) {
             None => Ok(Self(whole)),
             Some(rank) => Err(rank),

@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use warpline_core::Model;
+use warpline_core::{LpId, Model};
 
 use crate::{
     Auto, ConfigError, Conservative, Engine, EngineKind, Intervals, Profile, Report, ReverseCheck,
@@ -227,6 +227,10 @@ pub(crate) fn directory<M: Model>(
     };
     let all = workers.saturating_mul(ranks.count());
     let directory = LpDirectory::new(model, model.lp_count(), &placement, all, 0..workers)?;
+    debug_assert!(
+        directory.lp_count() == 0 || directory.rank(LpId::new(0)) < ranks.count(),
+        "PLACE-A: an LP is at a rank that there is not"
+    );
     Ok((directory, is_with_sender))
 }
 

@@ -16,7 +16,7 @@ use crate::{
     crowd,
     engines::{Engines, Job, Trial, after_trial},
     run::Ranks,
-    session::ranks::{Home, Lead, Service},
+    session::ranks::{At, Home, Lead, Service},
     settings::Settings,
     thread_ranks,
     timeline::Timeline,
@@ -276,15 +276,15 @@ impl<'a, M: Model> Simulation<'a, M> {
     }
 
     /// Begins a run in steps together with the other ranks of a network, or goes on with a
-    /// checkpoint: every rank calls this, with the same model and the same settings. Rank 0 gets the
-    /// session. The others take part in its steps, until it and its branches are dropped, and get
-    /// `None` then. Only rank 0 reads the checkpoint, which may be of a run on another number of
-    /// ranks.
+    /// checkpoint: every rank calls this, with the same model and the same settings. Rank 0 gets
+    /// the session. The others take part in its steps, until it and its branches are dropped, and
+    /// get `None` then. Only rank 0 reads the checkpoint, which may be of a run on another number
+    /// of ranks.
     ///
     /// # Errors
     ///
-    /// Those of [`run_across`](Self::run_across), and of [`resume`](Self::resume). A rank that served
-    /// fails if the last step did.
+    /// Those of [`run_across`](Self::run_across), and of [`resume`](Self::resume). A rank that
+    /// served fails if the last step did.
     pub fn session_across(
         self,
         network: &'a dyn Transport,
@@ -385,16 +385,14 @@ impl<'a> Simulation<'a, AnyModel> {
 
 impl<'a, M: Runnable> Simulation<'a, M> {
     /// Where a session is whose ranks are here.
-    fn alone(mut self) -> ((Home<'a>, Watch<'a>), Self) {
+    fn alone(mut self) -> (At<'a>, Self) {
         let home = Home::Here(self.ranks);
         ((home, std::mem::take(&mut self.watch)), self)
     }
 
     /// Where the session of rank 0 is. The others serve it.
-    fn across(
-        mut self,
-        network: &'a dyn Transport,
-    ) -> Result<Option<((Home<'a>, Watch<'a>), Self)>, RunError> {
+    fn across(mut self, network: &'a dyn Transport) -> Result<Option<(At<'a>, Self)>, RunError> {
+        debug_assert!(network.rank() < network.ranks(), "RANK-A: there is no such rank");
         // Other ranks may be on this machine, and this program does not know on which cores.
         self.settings = self.settings.with(self.settings.engine.clone().unpinned());
         if network.rank() > 0 {

@@ -9,10 +9,11 @@ use warpline_net::{Transport, network};
 
 use crate::{ConfigError, RunError, crowd, run::threads, settings::Settings};
 
-/// The number of ranks of a crowd that there are, and the settings with which they do what all would
-/// have done, with as many workers each.
+/// The number of ranks of a crowd that there are, and the settings with which they do what all
+/// would have done, with as many workers each.
 pub(crate) fn uncrowded(ranks: usize, settings: &Settings) -> (usize, Cow<'_, Settings>) {
     let few = crowd::uncrowded(ranks, threads::cores().max(2), crowd::THREADS_PER_CORE);
+    debug_assert!(few > 0 && few <= ranks, "{few} ranks do what {ranks} would have done");
     if few == ranks {
         return (ranks, Cow::Borrowed(settings));
     }
@@ -26,14 +27,15 @@ pub(crate) fn uncrowded(ranks: usize, settings: &Settings) -> (usize, Cow<'_, Se
     (few, Cow::Owned(settings.with(engine)))
 }
 
-/// Lets the first rank work on this thread, and each other one on a thread of its own, with an end of
-/// one network each. If a rank cannot talk any more, no other waits for it.
+/// Lets the first rank work on this thread, and each other one on a thread of its own, with an end
+/// of one network each. If a rank cannot talk any more, no other waits for it.
 pub(crate) fn on_threads<T>(
     ranks: usize,
     workers: usize,
     first: impl FnOnce(&dyn Transport) -> Result<T, RunError>,
     other: impl Fn(&dyn Transport) -> Result<(), RunError> + Sync,
 ) -> Result<T, RunError> {
+    debug_assert!(ranks > 0, "RANK-A: nobody would report");
     // One port of each rank is for the ranks themselves.
     let mut ends = network(ranks, workers.saturating_add(1)).into_iter();
     let here = ends.next();

@@ -77,8 +77,8 @@ fn refusal(spec: &Spec, seed: u64, path: &Path) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// Saved anywhere, by any engine on any ranks, and resumed by any other one: the same digest and the same
-    /// output.
+    /// Saved anywhere, by any engine on any ranks, and resumed by any other: the same digest and
+    /// the same output.
     #[test]
     fn runs_go_on_from_files(
         seed in any::<u64>(),

@@ -13,6 +13,9 @@
 //! - null messages leave out the outbox, or stop at once when they are told to
 //! - the speculative engine does not empty its calendar at the end
 //! - `inject` does not count the event as sent
+//! - on ranks: `directory` lets events of a cut begin with their receivers in Time Warp, or with
+//!   their senders in others; `Whole::unite` leaves out the events of a rank; `Common` counts no
+//!   events before a part; `lead` does not agree before a run; `Lead` gives no last order
 
 mod random;
 

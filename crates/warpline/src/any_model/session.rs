@@ -11,9 +11,8 @@ use crate::{
     ConfigError, Engine, Progress, Report, Results, RunError, Session,
     engines::Engines,
     event::Message,
-    session::{Snapshot, Step, ranks::Home},
+    session::{Snapshot, Step, ranks::At},
     settings::Settings,
-    watch::Watch,
 };
 
 /// A [`Session`] of a model whose type is known only where it was made. Each method is that of
@@ -229,7 +228,7 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Only<E, M> {
     pub(super) fn begin<'a>(
         &self,
         settings: Settings,
-        at: (Home<'a>, Watch<'a>),
+        at: At<'a>,
         checkpoint: Option<&Path>,
     ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
         let model = self.shared();

@@ -302,6 +302,7 @@ impl<M: Model> Run<'_, M> {
             return Ok(share);
         }
         let Some(all) = self.ranks.gather_at_first(&to_bytes(&share))? else { return Ok(share) };
+        debug_assert_eq!(all.len(), self.ranks.count(), "RANK-A: a rank has not taken part");
         let mut total = Share::default();
         for (rank, bytes) in all.iter().enumerate() {
             total.add(&from_bytes(bytes, rank)?);

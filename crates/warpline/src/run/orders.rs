@@ -7,8 +7,8 @@
 //! # Invariants
 //!
 //! - **ORDER-A.** The last message of a run, and of all that is said here, is one of rank 0, and
-//!   each other rank waits for it. So no rank takes in what belongs to the next run (NET-A), and each
-//!   run has a [`Ranks`] of its own.
+//!   each other rank waits for it. So no rank takes in what belongs to the next run (NET-A), and
+//!   each run has a [`Ranks`] of its own.
 
 use serde::{Deserialize, Serialize};
 use warpline_core::append_words;
@@ -46,6 +46,7 @@ impl Ranks<'_> {
 
     /// Sends a part to a rank.
     pub(crate) fn send_part(&self, rank: usize, part: &[u8]) -> Result<(), NetError> {
+        debug_assert!(rank == 0 || self.me() == 0, "ORDER-A: a part for rank {rank}");
         let mut length = Vec::new();
         append_words(&mut length, [part.len() as u64]);
         self.send_control(rank, PART, &length)?;
@@ -54,6 +55,7 @@ impl Ranks<'_> {
 
     /// Waits for a part of a rank.
     pub(crate) fn next_part(&self, rank: usize) -> Result<Vec<u8>, NetError> {
+        debug_assert!(rank == 0 || self.me() == 0, "ORDER-A: a part of rank {rank}");
         let malformed = |what: &str| NetError::Malformed {
             from: rank,
             what: Malformed::Body(format!("a part of a cut {what}")),
@@ -72,14 +74,15 @@ impl Ranks<'_> {
         Ok(part)
     }
 
-    /// All ranks learn whether something went well at each of them. If not, that is the error of all:
-    /// its own one, where there is one.
+    /// All ranks learn whether something went well at each of them. If not, that is the error of
+    /// all: its own one, where there is one.
     pub(crate) fn agree<T>(&self, mine: Result<T, RunError>) -> Result<T, RunError> {
         if let Err(error @ RunError::Net(_)) = mine {
             return Err(error);
         }
         let told = mine.as_ref().err().map(ToString::to_string);
         let all = self.gather_all(&to_bytes(&told))?;
+        debug_assert_eq!(all.len(), self.count(), "RANK-A: a rank has not taken part");
         let done = mine?;
         for (rank, bytes) in all.iter().enumerate() {
             if let Some(error) = from_bytes::<Option<String>>(bytes, rank)? {

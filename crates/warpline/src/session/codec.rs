@@ -38,7 +38,8 @@ impl<M: Model> Codec<M> {
         let bytes = &mut bytes;
         let [lps, pending, log_end] = take_words(bytes)?;
         let lps = (0..lps).map(|_| self.read_lp(bytes)).collect::<Result<_, _>>()?;
-        let pending = (0..pending).map(|_| self.read_event(bytes, all)).collect::<Result<_, _>>()?;
+        let pending =
+            (0..pending).map(|_| self.read_event(bytes, all)).collect::<Result<_, _>>()?;
         match bytes.len() {
             0 => Ok(Whole(Cut { lps, pending, log_end })),
             more => Err(WireError::new(format!("{more} bytes more than are read"))),
@@ -75,7 +76,11 @@ impl<M: Model> Codec<M> {
         self.message.write(message.get(), bytes);
     }
 
-    pub(super) fn read_event(&self, bytes: &mut &[u8], lps: usize) -> Result<LeftEvent<M>, WireError> {
+    pub(super) fn read_event(
+        &self,
+        bytes: &mut &[u8],
+        lps: usize,
+    ) -> Result<LeftEvent<M>, WireError> {
         let key = EventKey::from_words(take_words(bytes)?);
         let key = key.filter(|key| key.sender().index() < lps);
         let key = key.ok_or_else(|| WireError::new("an event has no key"))?;

@@ -36,7 +36,7 @@ use crate::{
     settings::{Parallel, Settings},
     watch::{Before, Watch},
 };
-use ranks::Home;
+use ranks::{At, Home};
 
 /// How a step ends for its engine.
 type StepEnded<M> = Result<Report<Rest<M>>, RunError>;
@@ -101,7 +101,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     pub(crate) fn begin(
         model: Arc<M>,
         settings: Settings,
-        (home, watch): (Home<'a>, Watch<'a>),
+        (home, watch): At<'a>,
     ) -> Result<Self, RunError> {
         let mut session = Self::without_state(model, settings, home, watch)?;
         // An interruption here would leave out LPs.
@@ -124,7 +124,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     pub(crate) fn resume(
         model: Arc<M>,
         settings: Settings,
-        (home, watch): (Home<'a>, Watch<'a>),
+        (home, watch): At<'a>,
         checkpoint: &Path,
     ) -> Result<Self, RunError> {
         let mut session = Self::without_state(model, settings, home, watch)?;
@@ -334,8 +334,9 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     /// # Errors
     ///
     /// [`RunError::Config`] if it cannot: it looks at a whole run, was not compiled, needs another
-    /// model, or a single rank. Or if other programs have the other ranks, with the engine that they
-    /// were started with; or a trial that its placement asks for fails. Nothing has changed then.
+    /// model, or a single rank. Or if other programs have the other ranks, with the engine that
+    /// they were started with; or a trial that its placement asks for fails. Nothing has changed
+    /// then.
     pub fn set_engine(&mut self, engine: impl Into<Engine>) -> Result<(), RunError> {
         let engine = engine.into();
         self.refuse_across("engine", engine.kind())?;

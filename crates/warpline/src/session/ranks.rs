@@ -7,9 +7,9 @@
 //!
 //! # Invariants
 //!
-//! - **SERVE-A.** Nothing that can fail at rank 0 alone happens between an order and the run, so each
-//!   rank that got one takes part in the run (RANK-A). What can fail at one rank before or after the
-//!   run is agreed upon.
+//! - **SERVE-A.** Nothing that can fail at rank 0 alone happens between an order and the run, so
+//!   each rank that got one takes part in the run (RANK-A). What can fail at one rank before or
+//!   after the run is agreed upon.
 
 use std::{
     mem,
@@ -40,6 +40,9 @@ pub(crate) enum Home<'a> {
     Across(Arc<Lead<'a>>),
 }
 
+/// Where a session is, and who watches it.
+pub(crate) type At<'a> = (Home<'a>, Watch<'a>);
+
 impl Home<'_> {
     /// How many ranks there are.
     pub(super) fn ranks(&self) -> usize {
@@ -50,7 +53,7 @@ impl Home<'_> {
     }
 }
 
-/// Rank 0 of a network whose other ranks serve the session, and its branches, until all are dropped.
+/// Rank 0 of a network. Its other ranks serve the session, and its branches, until all are dropped.
 #[derive(Debug)]
 pub(crate) struct Lead<'a>(Mutex<&'a dyn Transport>);
 
@@ -81,6 +84,7 @@ pub(super) fn step<M: Model, E: Engines>(
     watch: &mut Watch<'_>,
     from: Option<Whole<M>>,
 ) -> StepEnded<M> {
+    debug_assert!(settings.leaves_cut, "SESSION-A: a step that nothing goes on from");
     match home {
         Home::Across(it) => lead::<M, E>(model, settings, &Ranks::of(*it.network()), watch, from),
         Home::Here(1) => {
@@ -115,6 +119,7 @@ fn lead<M: Model, E: Engines>(
     watch: &mut Watch<'_>,
     from: Option<Whole<M>>,
 ) -> StepEnded<M> {
+    debug_assert_eq!(ranks.me(), 0, "SERVE-A: rank {} leads", ranks.me());
     let codec = codec(model, ranks.count())?;
     settings.parallel().validate()?;
     let directory = || Ok(engines::directory(model, settings, ranks)?);
@@ -163,6 +168,7 @@ pub struct Service<'r> {
 impl Service<'_> {
     /// Serves until the session is over.
     pub(crate) fn carry_out<M: Model, E: Engines>(self, model: &M) -> Result<(), RunError> {
+        debug_assert!(self.network.rank() > 0, "SERVE-A: rank 0 serves itself");
         serve::<M, E>(model, self.settings, || Ranks::of(self.network))
     }
 }
@@ -192,6 +198,7 @@ fn follow<M: Model, E: Engines>(
     ranks: &Ranks<'_>,
     has_cut: bool,
 ) -> Result<(), RunError> {
+    debug_assert!(ranks.me() > 0, "SERVE-A: rank 0 follows");
     let codec = codec(model, ranks.count());
     let bytes = if has_cut { Some(ranks.next_part(0)?) } else { None };
     let read = |codec: &Codec<M>, bytes: Vec<u8>| {

@@ -3,10 +3,10 @@
 //!
 //! Called by [`reporting`](super::reporting), for each worker that ends and then for all of them.
 //! Everything below GVT is committed then, and nothing else was handled, or all of that was undone
-//! (CUT-A). So an event is in a pending set, among those that an LP waits for, in the mail, or in the
-//! backlog of what other ranks have sent; and perhaps it is canceled by an anti-message that is in
-//! the mail, too. Of several ranks, each leaves its part: nothing is on its way between them, because
-//! the run ends a round of GVT later.
+//! (CUT-A). So an event is in a pending set, among those that an LP waits for, in the mail, or in
+//! the backlog of what other ranks have sent; and perhaps it is canceled by an anti-message that is
+//! in the mail, too. Of several ranks, each leaves its part: nothing is on its way between them,
+//! because the run ends a round of GVT later.
 
 use warpline_core::{LpId, Model};
 

@@ -158,9 +158,9 @@ impl<M: Model> Reporting<'_, M> {
             return Left::Lps(NumberedLps::new(ids, states));
         }
         debug_assert!(
-            results.iter().all(
-                |worker| worker.pending as usize == worker.left.len() + worker.backlog.len()
-            ),
+            results
+                .iter()
+                .all(|worker| worker.pending as usize == worker.left.len() + worker.backlog.len()),
             "CUT-A: a worker has kept events for itself"
         );
         let (mut backlog, mut log_end) = (Vec::new(), 0);

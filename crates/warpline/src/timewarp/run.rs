@@ -222,11 +222,7 @@ struct Thread<'a, 'r, 'w, M: Model> {
 
 impl<'r, M: Model> Thread<'_, 'r, '_, M> {
     /// Starts workers, and runs them and any others that come here.
-    fn work(
-        mut self,
-        workers: Vec<(usize, Seat<'r, M>)>,
-        mut station: Station,
-    ) -> ThreadResult<M> {
+    fn work(mut self, workers: Vec<(usize, Seat<'r, M>)>, mut station: Station) -> ThreadResult<M> {
         let Self { crew, me, .. } = self;
         let mut seats = Seats::new(me, crew.threads());
         for (number, mut worker) in workers {

@@ -203,9 +203,8 @@ fn simulate_on(
     truth: &Truth,
     cuts: Cuts,
 ) -> u64 {
-    let workers = settings.engine.workers;
+    let (workers, mut patience) = (settings.engine.workers, 1);
     let mut settings = settings.clone();
-    let mut patience = 1;
     if ranks > 1 {
         patience = dice.pick(&[1, 2, 5]);
         let aggregations = [Aggregation::Off, Aggregation::Adaptive, Aggregation::Bytes(150)];
@@ -214,15 +213,15 @@ fn simulate_on(
     let net = Net::new(ranks, workers + 1, patience, Stream::for_lp(settings.seed, LpId::new(1)));
     let ends = net.ends();
     let views: Vec<_> = ends.iter().map(|end| Ranks::of(end as &dyn Transport)).collect();
-    let wires = toy.wires().filter(|_| ranks > 1);
-    let timeline = recorded::timeline(&settings, ranks);
+    let (wires, timeline) =
+        (toy.wires().filter(|_| ranks > 1), recorded::timeline(&settings, ranks));
     let shared = |(view, from): (&Ranks<'_>, _)| {
         let settings = cuts.until_leaving(&settings);
         let shared = Shared::new(toy, &settings, view, wires, from).expect("valid settings");
         Shared { timeline: timeline.clone(), ..shared }
     };
-    let begin = cuts.begin(ranks, toy, &settings);
-    let mut shared: Vec<_> = views.iter().zip(begin).map(shared).collect();
+    let parts = cuts.begin(ranks, toy, &settings).into_iter();
+    let mut shared: Vec<_> = views.iter().zip(parts).map(shared).collect();
     let of_rank = |(shared, view)| (0..workers).map(move |me| Worker::new(toy, shared, me, view));
     let all = ranks * workers;
     let mut run = Run {
@@ -450,7 +449,7 @@ impl Run<'_> {
         let Ok((expected, events, _)) = &truth.result else {
             panic!("finished, but the sequential run ended with {:?}", truth.result);
         };
-        let before: u64 = self.shared.iter().map(|shared| shared.committed_before).sum();
+        let before: u64 = self.shared.iter().map(|it| it.committed_before).sum();
         assert_eq!((&digest, before + committed), (expected, *events));
         assert_eq!(log.outputs, truth.log.outputs);
         assert_eq!(log.blocking, truth.log.blocking);

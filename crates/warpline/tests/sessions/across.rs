@@ -86,8 +86,8 @@ fn slow(ranks: usize, engine: &Engine, seed: u64) -> Vec<impl Transport + use<>>
     ends.map(|end| Faulty::new(end, seed)).collect()
 }
 
-/// Rank 0 stops, looks, branches, saves and goes on, and the others serve; a run of three ranks goes
-/// on with two, and with one.
+/// Rank 0 stops, looks, branches, saves and goes on, and the others serve; a run of three ranks
+/// goes on with two, and with one.
 #[test]
 fn ranks_serve_a_session() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -166,10 +166,8 @@ fn changed_parcels_are_found() {
         for after in 0..30 {
             let port = engine.workers();
             let flip = Flip { port, after, bit: 200 };
-            let mut ends: Vec<_> = network(2, port + 1)
-                .into_iter()
-                .map(|end| Faulty::new(end, 1))
-                .collect();
+            let mut ends: Vec<_> =
+                network(2, port + 1).into_iter().map(|end| Faulty::new(end, 1)).collect();
             let last = ends.pop().expect("two ranks");
             ends.push(last.flipping(flip));
             let lead = |session: Result<Session<'_, Spec>, RunError>| {

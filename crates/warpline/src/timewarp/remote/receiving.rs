@@ -262,6 +262,10 @@ impl<M: Model> Worker<'_, M> {
             let message = Inline::store(Value(payload), &mut Vec::new());
             left.push(event::Event { key, to, io, message });
         }
+        debug_assert!(
+            left.iter().all(|event| Bound(event.key.words()) >= self.gvt),
+            "TW-C: an event below GVT has found no buffer"
+        );
         left
     }
 
