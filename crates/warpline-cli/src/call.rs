@@ -98,17 +98,8 @@ impl Application {
         settings: toml::Table,
         caller: Caller<'_>,
     ) -> Result<Value, CallError> {
-        let parsed = || {
-            let command = RunArgs::augment_args(clap::Command::new(params.name().to_owned()));
-            let words = flags_of(&command, settings, &refused(&[]))?;
-            let matches = command.allow_negative_numbers(true).try_get_matches_from(words)?;
-            let mut args = RunArgs::from_arg_matches(&matches)?;
-            reads::refuse(reads::unread(&matches, &args.common))?;
-            reads::note_policies(&matches, &mut args.common.timewarp.policies);
-            Ok::<_, Failure>(args)
-        };
         // No command line repeats it.
-        report(params, &parsed()?, &[], caller)
+        report(params, &args_of_made(params.name(), settings)?, &[], caller)
     }
 
     fn call_sweep(
@@ -153,6 +144,17 @@ impl Application {
         let model = self.entry(name).ok_or_else(|| unknown_model(self, name))?;
         Ok(info::to_json(model))
     }
+}
+
+/// The settings of a run of a model that no list has.
+pub(crate) fn args_of_made(name: &str, settings: toml::Table) -> Result<RunArgs, Failure> {
+    let command = RunArgs::augment_args(clap::Command::new(name.to_owned()));
+    let words = flags_of(&command, settings, &refused(&[]))?;
+    let matches = command.allow_negative_numbers(true).try_get_matches_from(words)?;
+    let mut args = RunArgs::from_arg_matches(&matches)?;
+    reads::refuse(reads::unread(&matches, &args.common))?;
+    reads::note_policies(&matches, &mut args.common.timewarp.policies);
+    Ok(args)
 }
 
 /// The report of a run, as JSON. A command with these words repeats it, if there are any.

@@ -6,13 +6,13 @@
 use std::{fmt, ops::ControlFlow, path::Path, sync::atomic::AtomicBool};
 
 use serde_json::Value;
-use warpline::{AnyModel, Results, RunError, any_model::AnySession};
+use warpline::{AnyModel, LpId, Results, RunError, any_model::AnySession};
 use warpline_models::catalog::{ModelParams, Prepared};
 
 use crate::{
     Application,
     args::RunArgs,
-    call::CallError,
+    call::{CallError, args_of_made},
     checkpoints,
     failure::Failure,
     progress::{Caller, Status},
@@ -49,22 +49,31 @@ impl Application {
     ///
     /// What the command would have ended with.
     pub fn open(&self, model: &str, settings: toml::Table) -> Result<OpenSession, CallError> {
-        let (opened, prepared) = self.opened(model, settings.clone())?;
-        let simulation = opened.args.common.simulation(prepared, opened.end, &NEVER);
-        let simulation = simulation.ranks(opened.args.common.ranks.ranks);
-        let session = match &opened.args.checkpoints.resume {
-            Some(path) => simulation.resume(path),
-            None => simulation.session(),
-        };
-        let session = session.map_err(Failure::from)?;
-        let (model, mut settings) = (model.to_owned(), settings);
-        // Its branches go on from where it is.
-        settings.remove("resume");
-        Ok(OpenSession { session, model, settings, opened, is_interrupted: false })
+        let (params, args, _) = self.run_of(model, settings.clone())?;
+        open(Opened::of(params, args)?, model, settings)
     }
+}
 
-    fn opened(&self, model: &str, settings: toml::Table) -> Result<(Opened, AnyModel), CallError> {
-        let (params, args, _) = self.run_of(model, settings)?;
+fn open(
+    (opened, prepared): (Opened, AnyModel),
+    model: &str,
+    mut settings: toml::Table,
+) -> Result<OpenSession, CallError> {
+    let common = &opened.args.common;
+    let simulation = common.simulation(prepared, opened.end, &NEVER).ranks(common.ranks.ranks);
+    let session = match &opened.args.checkpoints.resume {
+        Some(path) => simulation.resume(path),
+        None => simulation.session(),
+    };
+    let session = session.map_err(Failure::from)?;
+    // Its branches go on from where it is.
+    settings.remove("resume");
+    Ok(OpenSession { session, model: model.to_owned(), settings, opened, is_interrupted: false })
+}
+
+impl Opened {
+    /// What a session of these settings is, and its model.
+    fn of(params: ModelParams, args: RunArgs) -> Result<(Self, AnyModel), CallError> {
         let common = &args.common;
         checkpoints::refuse(&args, "a session")?;
         refuse_files(&params, "a session")?;
@@ -75,7 +84,7 @@ impl Application {
         }
         let Prepared { model, end, notes, .. } = prepare(&params, &common.setup(common.seed))?;
         let end = common.end.unwrap_or(end);
-        Ok((Opened { params, args, end, notes }, model))
+        Ok((Self { params, args, end, notes }, model))
     }
 }
 
@@ -139,6 +148,24 @@ impl OpenSession {
         Ok(self.session.save(checkpoint).map_err(Failure::from)?)
     }
 
+    /// The states of all LPs in their order, one after the other, as a checkpoint has them.
+    ///
+    /// # Errors
+    ///
+    /// If a step has failed.
+    pub fn state_bytes(&self) -> Result<Vec<u8>, CallError> {
+        Ok(self.session.state_bytes().map_err(Failure::from)?)
+    }
+
+    /// Sends an event from outside; its message as it travels between ranks.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such LP, the time is too early, or the bytes are no message.
+    pub fn inject(&mut self, to: u32, time: f64, message: &[u8]) -> Result<(), CallError> {
+        Ok(self.session.inject(LpId::new(to), time, message).map_err(Failure::from)?)
+    }
+
     /// Another session that goes on from here, with these settings changed.
     ///
     /// # Errors
@@ -149,20 +176,62 @@ impl OpenSession {
         application: &Application,
         changes: toml::Table,
     ) -> Result<Self, CallError> {
+        let settings = self.changed(changes)?;
+        let (params, args, _) = application.run_of(&self.model, settings.clone())?;
+        self.branch_as(Opened::of(params, args)?, settings)
+    }
+
+    /// Opens a model that no list has.
+    ///
+    /// # Errors
+    ///
+    /// What the command would have ended with.
+    pub fn open_made(params: ModelParams, settings: toml::Table) -> Result<Self, CallError> {
+        let (name, args) = (params.name().to_owned(), settings.clone());
+        let args = args_of_made(&name, args)?;
+        open(Opened::of(params, args)?, &name, settings)
+    }
+
+    /// Another session of such a model that goes on from here, as the one that these parameters
+    /// make.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`branch`](Self::branch).
+    pub fn branch_made(
+        &self,
+        params: ModelParams,
+        changes: toml::Table,
+    ) -> Result<Self, CallError> {
+        let settings = self.changed(changes)?;
+        let args = args_of_made(params.name(), settings.clone())?;
+        self.branch_as(Opened::of(params, args)?, settings)
+    }
+
+    /// The settings of a branch.
+    fn changed(&self, changes: toml::Table) -> Result<toml::Table, Failure> {
         if let Some(key) = ["seed", "resume"].into_iter().find(|key| changes.contains_key(*key)) {
             let what = format!("{key} cannot differ in a branch: it goes on with what is there");
-            return Err(Failure::Configuration(what).into());
+            return Err(Failure::Configuration(what));
         }
         let mut settings = self.settings.clone();
         settings.extend(changes);
-        let (opened, prepared) = application.opened(&self.model, settings.clone())?;
+        Ok(settings)
+    }
+
+    fn branch_as(
+        &self,
+        (opened, prepared): (Opened, AnyModel),
+        settings: toml::Table,
+    ) -> Result<Self, CallError> {
+        let common = &opened.args.common;
         let branch = || {
             let mut session = self.session.branch_as(prepared)?;
             // Any engine takes one.
             session.set_ranks(1)?;
-            session.set_engine(opened.args.common.engine(1))?;
-            session.set_ranks(opened.args.common.ranks.ranks)?;
-            session.set_memory(opened.args.common.memory.map(|Bytes(bytes)| bytes));
+            session.set_engine(common.engine(1))?;
+            session.set_ranks(common.ranks.ranks)?;
+            session.set_memory(common.memory.map(|Bytes(bytes)| bytes));
             Ok::<_, RunError>(session)
         };
         let (session, model) = (branch().map_err(Failure::from)?, self.model.clone());

@@ -308,6 +308,16 @@ impl<S: Words, M: Words> Model for Foreign<S, M> {
         self.inner.description.reverse.is_some()
     }
 
+    /// A state has no copy of the parameters, so any of them may differ.
+    fn adapt(&self, old: &Self, _: LpId, _: &mut Self::Lp) -> Result<(), String> {
+        let words = |it: &Description| (it.state_words, it.message_words);
+        let (now, before) = (&self.inner.description, &old.inner.description);
+        if words(now) == words(before) {
+            return Ok(());
+        }
+        Err(format!("its records have {:?} words, and had {:?}", words(now), words(before)))
+    }
+
     fn state_text(&self, lp: &Self::Lp) -> String {
         let Description { fields, state_words, .. } = &self.inner.description;
         format!("{:#?}", Shown { fields, words: &lp.state.get()[..*state_words] })

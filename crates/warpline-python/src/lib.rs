@@ -25,8 +25,9 @@ mod _native {
     use super::models::{exponential, layout, run_model};
     #[pymodule_export]
     use super::sessions::{
-        session_branch, session_close, session_open, session_report, session_run, session_save,
-        session_state, session_times,
+        session_branch, session_branch_model, session_close, session_inject, session_open,
+        session_open_model, session_report, session_run, session_save, session_state,
+        session_states, session_times,
     };
     /// The version, on which compiled handlers depend.
     #[pymodule_export]

@@ -11,7 +11,7 @@ use std::{
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use warpline::{Figure, Link, LpId, Stream};
-use warpline_cli::{Application, Caller, ModelParams};
+use warpline_cli::{Application, CallError, Caller, ModelParams};
 use warpline_foreign::{
     Description, Failure, Field, Finish, ForeignModel, Handler, LAYOUT, Number, Role,
 };
@@ -102,40 +102,61 @@ impl Finishing {
     }
 }
 
+/// A model that Python has written, and what its runs need of Python.
+pub(crate) struct Made {
+    pub(crate) foreign: ForeignModel,
+    pub(crate) params: ModelParams,
+    finishing: Option<Arc<Finishing>>,
+}
+
+impl Made {
+    pub(crate) fn of(mut model: Written) -> PyResult<Self> {
+        let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+        let shown = serde_json::from_str(&model.shown).map_err(|error| wrong(&error))?;
+        let name = model.name.clone();
+        let finishing = model.finish.take().map(|finish| {
+            Arc::new(Finishing { finish, names: OnceLock::new(), raised: Mutex::default() })
+        });
+        let foreign = foreign(model, finishing.clone()).map_err(|error| wrong(&error))?;
+        let made = foreign.clone();
+        let params = ModelParams::made(name, shown, move || made.clone().into_any());
+        Ok(Self { foreign, params, finishing })
+    }
+
+    /// The outcome of something that may have called the model: or an exception of `finish`, or the
+    /// error, with what repeats the call that failed.
+    pub(crate) fn settled<T>(&self, py: Python<'_>, outcome: Result<T, CallError>) -> PyResult<T> {
+        if let Some(raised) = self.finishing.as_ref().and_then(|finishing| finishing.take_raised())
+        {
+            return Err(raised);
+        }
+        let error = match outcome {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        let raised = exception(py, &error)?;
+        let place = error.place_in_run();
+        if let Some(failure) = place.and_then(|place| self.foreign.failures().at(place)) {
+            raised.value(py).setattr("_failure", told(py, &failure))?;
+        }
+        Err(raised)
+    }
+}
+
 /// Runs a model, and returns its report as JSON, and the states at its end.
 #[pyfunction]
 pub(crate) fn run_model<'py>(
     py: Python<'py>,
-    mut model: Written,
+    model: Written,
     settings: Vec<(String, Setting)>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, Bound<'py, PyBytes>)> {
-    let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
-    let shown = serde_json::from_str(&model.shown).map_err(|error| wrong(&error))?;
-    let name = model.name.clone();
-    let finishing = model.finish.take().map(|finish| {
-        Arc::new(Finishing { finish, names: OnceLock::new(), raised: Mutex::default() })
-    });
-    let foreign = foreign(model, finishing.clone()).map_err(|error| wrong(&error))?;
+    let made = Made::of(model)?;
     let settings = settings.into_iter().map(|(key, value)| (key, value.into())).collect();
-    let made = foreign.clone();
-    let params = ModelParams::made(name, shown, move || made.clone().into_any());
-    let work = |caller: Caller<'_>| Application::call_made(&params, settings, caller);
+    let work = |caller: Caller<'_>| Application::call_made(&made.params, settings, caller);
     let outcome = looked_after(py, progress, work)?;
-    if let Some(raised) = finishing.and_then(|finishing| finishing.take_raised()) {
-        return Err(raised);
-    }
-    match outcome {
-        Ok(report) => Ok((report.to_string(), bytes(py, &foreign.take_states()))),
-        Err(error) => {
-            let raised = exception(py, &error)?;
-            let place = error.place_in_run();
-            if let Some(failure) = place.and_then(|place| foreign.failures().at(place)) {
-                raised.value(py).setattr("_failure", told(py, &failure))?;
-            }
-            Err(raised)
-        }
-    }
+    let report = made.settled(py, outcome)?;
+    Ok((report.to_string(), bytes(py, &made.foreign.take_states())))
 }
 
 /// What Python needs to repeat a call that failed.

@@ -13,13 +13,17 @@ use std::{
 use pyo3::{
     exceptions::{PyRuntimeError, PyValueError},
     prelude::*,
+    types::PyBytes,
 };
 use warpline_cli::{Application, CallError, Caller, OpenSession};
 
-use crate::calls::{Setting, exception, looked_after};
+use crate::{
+    calls::{Setting, exception, looked_after},
+    models::{Made, Written},
+};
 
 /// The sessions that are open.
-static OPEN: Mutex<BTreeMap<u64, Arc<Mutex<OpenSession>>>> = Mutex::new(BTreeMap::new());
+static OPEN: Mutex<BTreeMap<u64, Arc<Opened>>> = Mutex::new(BTreeMap::new());
 /// The number of the next one.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
@@ -28,26 +32,47 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The session, unless it runs a step: then whoever asks would wait for its end, perhaps in the
-/// very function that the step calls.
-fn idle(session: &Mutex<OpenSession>) -> PyResult<MutexGuard<'_, OpenSession>> {
-    match session.try_lock() {
-        Ok(session) => Ok(session),
-        Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => {
-            Err(PyRuntimeError::new_err("the session is in the middle of a step"))
+/// A session, and its model if Python has written it.
+struct Opened {
+    session: Mutex<OpenSession>,
+    made: Option<Made>,
+}
+
+impl Opened {
+    /// The session, unless it runs a step: then whoever asks would wait for its end, perhaps in the
+    /// very function that the step calls.
+    fn idle(&self) -> PyResult<MutexGuard<'_, OpenSession>> {
+        match self.session.try_lock() {
+            Ok(session) => Ok(session),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                Err(PyRuntimeError::new_err("the session is in the middle of a step"))
+            }
+        }
+    }
+
+    /// The model, if Python has written it.
+    fn made(&self) -> PyResult<&Made> {
+        let listed = || PyRuntimeError::new_err("the model of the session is not one of Python");
+        self.made.as_ref().ok_or_else(listed)
+    }
+
+    fn settled<T>(&self, py: Python<'_>, outcome: Result<T, CallError>) -> PyResult<T> {
+        match &self.made {
+            Some(made) => made.settled(py, outcome),
+            None => settled(py, outcome),
         }
     }
 }
 
-fn keep(session: OpenSession) -> u64 {
+fn keep(session: OpenSession, made: Option<Made>) -> u64 {
     // Ordering: Relaxed; a number that is given once.
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    lock(&OPEN).insert(number, Arc::new(Mutex::new(session)));
+    lock(&OPEN).insert(number, Arc::new(Opened { session: Mutex::new(session), made }));
     number
 }
 
-fn find(number: u64) -> PyResult<Arc<Mutex<OpenSession>>> {
+fn find(number: u64) -> PyResult<Arc<Opened>> {
     let found = lock(&OPEN).get(&number).cloned();
     found.ok_or_else(|| PyValueError::new_err("the session is closed"))
 }
@@ -72,7 +97,21 @@ pub(crate) fn session_open(
 ) -> PyResult<u64> {
     let settings = table(settings);
     let session = py.detach(|| Application::warpline().open(model, settings));
-    Ok(keep(settled(py, session)?))
+    Ok(keep(settled(py, session)?, None))
+}
+
+/// Opens a model that Python has written.
+#[pyfunction]
+pub(crate) fn session_open_model(
+    py: Python<'_>,
+    model: Written,
+    settings: Vec<(String, Setting)>,
+) -> PyResult<u64> {
+    let (made, settings) = (Made::of(model)?, table(settings));
+    let params = made.params.clone();
+    // Handlers in the interpreter run while the LPs are made.
+    let session = py.detach(|| OpenSession::open_made(params, settings));
+    Ok(keep(made.settled(py, session)?, Some(made)))
 }
 
 /// Goes on to a virtual time, or to the end of the run.
@@ -84,42 +123,81 @@ pub(crate) fn session_run(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let session = find(session)?;
-    drop(idle(&session)?);
-    let work = |caller: Caller<'_>| lock(&session).run_until(until, caller);
+    drop(session.idle()?);
+    let work = |caller: Caller<'_>| lock(&session.session).run_until(until, caller);
     let outcome = looked_after(py, progress, work)?;
-    settled(py, outcome)
+    session.settled(py, outcome)
 }
 
 /// The virtual time of a session, and that of its next event.
 #[pyfunction]
 pub(crate) fn session_times(py: Python<'_>, session: u64) -> PyResult<(f64, Option<f64>)> {
     let session = find(session)?;
-    let times = idle(&session)?.times();
-    settled(py, times)
+    let times = session.idle()?.times();
+    session.settled(py, times)
 }
 
 /// The report of the run up to now, as JSON.
 #[pyfunction]
 pub(crate) fn session_report(py: Python<'_>, session: u64) -> PyResult<String> {
     let session = find(session)?;
-    let report = idle(&session)?.report().map(|report| report.to_string());
-    settled(py, report)
+    let report = session.idle()?.report().map(|report| report.to_string());
+    session.settled(py, report)
 }
 
 /// The text of an LP's state.
 #[pyfunction]
 pub(crate) fn session_state(py: Python<'_>, session: u64, lp: usize) -> PyResult<String> {
     let session = find(session)?;
-    let text = idle(&session)?.state_text(lp);
-    settled(py, text)
+    let text = session.idle()?.state_text(lp);
+    session.settled(py, text)
 }
 
 /// Writes a checkpoint.
 #[pyfunction]
 pub(crate) fn session_save(py: Python<'_>, session: u64, checkpoint: PathBuf) -> PyResult<()> {
     let session = find(session)?;
-    let saved = idle(&session)?.save(&checkpoint);
-    settled(py, saved)
+    let saved = session.idle()?.save(&checkpoint);
+    session.settled(py, saved)
+}
+
+/// The states of all LPs of a model that Python has written, one after the other.
+#[pyfunction]
+pub(crate) fn session_states(py: Python<'_>, session: u64) -> PyResult<Bound<'_, PyBytes>> {
+    let session = find(session)?;
+    session.made()?;
+    let states = session.idle()?.state_bytes();
+    Ok(words(py, &session.settled(py, states)?))
+}
+
+/// Sends an event from outside to an LP of such a model, with the words of a message.
+#[pyfunction]
+pub(crate) fn session_inject(
+    py: Python<'_>,
+    session: u64,
+    to: u32,
+    time: f64,
+    message: Vec<u8>,
+) -> PyResult<()> {
+    let session = find(session)?;
+    session.made()?;
+    let message: Vec<u8> = message.as_chunks().0.iter().flat_map(to_little_endian).collect();
+    let sent = session.idle()?.inject(to, time, &message);
+    session.settled(py, sent)
+}
+
+/// A word of this machine as it travels.
+fn to_little_endian(word: &[u8; 8]) -> [u8; 8] {
+    u64::from_ne_bytes(*word).to_le_bytes()
+}
+
+/// Words that have traveled as those of this machine.
+fn words<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyBytes> {
+    if cfg!(target_endian = "little") {
+        return PyBytes::new(py, bytes);
+    }
+    let here: Vec<u8> = bytes.as_chunks().0.iter().flat_map(to_little_endian).collect();
+    PyBytes::new(py, &here)
 }
 
 /// Another session that goes on from here, with these settings changed; returns its number.
@@ -130,8 +208,21 @@ pub(crate) fn session_branch(
     changes: Vec<(String, Setting)>,
 ) -> PyResult<u64> {
     let (session, changes) = (find(session)?, table(changes));
-    let branch = idle(&session)?.branch(&Application::warpline(), changes);
-    Ok(keep(settled(py, branch)?))
+    let branch = session.idle()?.branch(&Application::warpline(), changes);
+    Ok(keep(session.settled(py, branch)?, None))
+}
+
+/// The same for a session of a model that Python has written; the branch goes on as this one.
+#[pyfunction]
+pub(crate) fn session_branch_model(
+    py: Python<'_>,
+    session: u64,
+    model: Written,
+    changes: Vec<(String, Setting)>,
+) -> PyResult<u64> {
+    let (session, made, changes) = (find(session)?, Made::of(model)?, table(changes));
+    let branch = session.idle()?.branch_made(made.params.clone(), changes);
+    Ok(keep(made.settled(py, branch)?, Some(made)))
 }
 
 /// Closes a session; one that is closed stays so.

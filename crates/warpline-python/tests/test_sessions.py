@@ -1,6 +1,7 @@
 """Sessions: runs that stop, are looked at, branched, saved and resumed."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,8 +59,12 @@ def s_digest(settings: dict[str, object]) -> str:
 def test_what_a_session_cannot_do_is_said() -> None:
     with pytest.raises(wl.ConfigurationError, match="a session is one run"):
         wl.open("phold", replications=3)
-    with pytest.raises(wl.ConfigurationError, match="single rank"):
-        wl.open("phold", engine="timewarp", ranks=2)
+    with pytest.raises(wl.ConfigurationError, match="ranks"):
+        wl.open("phold", engine="speculative", ranks=2)
+    with wl.open("phold", engine="timewarp", workers=1, ranks=2, end=10) as s:
+        s.run_until()
+        report = s.report()
+        assert (report.ranks, report.digest) == (2, wl.run("phold", end=10).digest)
     with wl.open("phold", lps=8, population=16) as s:
         s.run_until(5)
         with pytest.raises(wl.ConfigurationError, match="not before 5"):
@@ -72,3 +77,133 @@ def test_what_a_session_cannot_do_is_said() -> None:
 
         with pytest.raises(RuntimeError, match="middle of a step"):
             s.run_until(1e6, progress=looks)
+
+
+@wl.state
+class Node:
+    handled: wl.i64
+    last: wl.f64
+
+
+@wl.message
+class Token:
+    hops: wl.i64
+
+
+@wl.params
+class Params:
+    mean: wl.f64 = 1.0
+    weights: wl.Array[wl.f64]
+
+
+model = wl.Model("ring", Node, Token, Params)
+
+
+@model.start
+def start(state: Node, cx: Any) -> None:
+    cx.send(cx.me, cx.exponential(cx.model.mean), hops=0)
+
+
+@model.handler
+def handle(state: Node, msg: Token, cx: Any) -> None:
+    state.handled += 1
+    state.last = cx.now
+    if msg.hops == 13:
+        raise ValueError("thirteen")
+    delay = cx.exponential(cx.model.mean * cx.model.weights[cx.me])
+    cx.send((cx.me + 1) % cx.lp_count, delay, hops=min(msg.hops + 1, 9))
+
+
+@model.finish
+def finish(states: Any, params: Any, end: float) -> dict[str, float]:
+    return {"handled": states["handled"].sum(), "end": end}
+
+
+WEIGHTS: dict[str, Any] = {"weights": [1.0, 2.0, 0.5, 1.0]}
+RING: dict[str, Any] = {"lps": 4, "end": 40}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"engine": "sequential"},
+        {"engine": "timewarp", "workers": 2},
+        {"engine": "timewarp", "workers": 1, "ranks": 2},
+        {"interpret": True},
+    ],
+)
+def test_models_in_python_have_sessions(settings: dict[str, Any], tmp_path: Path) -> None:
+    whole = model.run(WEIGHTS, **RING)
+    with model.open(WEIGHTS, **RING, **settings) as s:
+        assert s.states["handled"].tolist() == [0, 0, 0, 0]
+        s.run_until(20)
+        assert 0 < s.results["handled"] < whole.results["handled"]
+        assert s.results["end"] == 20.0
+        assert (s.states["last"] < 20).all() and "handled" in s.state(0)
+        s.save(tmp_path / "ring.ckpt")
+        same = s.branch(**({} if "interpret" in settings else {"engine": "auto", "ranks": 1}))
+        slower = s.branch({"mean": 4.0})
+        for future in s, same, slower:
+            future.run_until()
+        for future in s, same:
+            report = future.report()
+            assert report.digest == whole.digest
+            assert report.results == whole.results
+            assert report.states is not None and whole.states is not None
+            assert report.states.tobytes() == whole.states.tobytes()
+        assert slower.results["handled"] < s.results["handled"]
+        with pytest.raises(wl.ConfigurationError, match="lps cannot differ"):
+            s.branch(lps=8)
+    is_interpreted = settings.get("interpret", False)
+    resumed = model.open(
+        WEIGHTS, **RING, resume=tmp_path / "ring.ckpt", interpret=is_interpreted
+    )
+    assert resumed.now == 20.0
+    resumed.run_until()
+    assert resumed.report().digest == whole.digest
+
+
+def test_events_from_outside_have_fields() -> None:
+    digests = set()
+    for settings in {"engine": "sequential"}, {"engine": "timewarp", "workers": 2}:
+        with model.open(WEIGHTS, **RING, **settings) as s:
+            s.run_until(10)
+            before = s.states["handled"].sum()
+            s.inject(2, 12.5, hops=5)
+            with pytest.raises(wl.ConfigurationError, match="time"):
+                s.inject(2, 9.5, hops=5)
+            with pytest.raises(wl.ConfigurationError, match="hips"):
+                s.inject(2, 13.0, hips=5)
+            with pytest.raises(wl.ConfigurationError, match="an LP of the model"):
+                s.inject(4, 13.0)
+            s.run_until(30)
+            assert s.states["handled"].sum() > before
+            digests.add(s.report().digest)
+    assert len(digests) == 1 and model.run(WEIGHTS, lps=4, end=30).digest not in digests
+
+
+def test_a_handler_that_raises_in_a_session_is_shown() -> None:
+    with model.open(WEIGHTS, **RING, engine="timewarp", workers=2) as s:
+        s.inject(1, 3.0, hops=13)
+        with pytest.raises(ValueError, match="thirteen") as raised:
+            s.run_until()
+        assert "LP 1" in "".join(raised.value.__notes__)
+        with pytest.raises(wl.ConfigurationError, match="its last step failed"):
+            s.run_until()
+
+
+def test_a_finish_that_raises_in_a_session_is_shown() -> None:
+    other = wl.Model("ring", Node, Token, Params)
+    other.start(start)
+    other.handler(handle)
+
+    @other.finish
+    def wrong(states: Any, params: Any, end: float) -> dict[str, float]:
+        raise KeyError(f"at {end}")
+
+    with other.open(WEIGHTS, **RING) as s:
+        s.run_until(5)
+        with pytest.raises(KeyError, match="at 5.0"):
+            s.results
+        s.run_until(6)
+        assert s.states["handled"].sum() > 0

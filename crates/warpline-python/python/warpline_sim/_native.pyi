@@ -17,12 +17,16 @@ __all__ = [
     "run",
     "run_model",
     "session_branch",
+    "session_branch_model",
     "session_close",
+    "session_inject",
     "session_open",
+    "session_open_model",
     "session_report",
     "session_run",
     "session_save",
     "session_state",
+    "session_states",
     "session_times",
     "sweep",
 ]
@@ -71,11 +75,25 @@ def run_model(model: Incomplete, settings: _Settings, progress: Any | None) -> t
 def session_branch(session: SupportsIndex, changes: _Settings) -> int:
     """Another session that goes on from here, with these settings changed; returns its number."""
 
+def session_branch_model(session: SupportsIndex, model: Incomplete, changes: _Settings) -> int:
+    """The same for a session of a model that Python has written; the branch goes on as this one."""
+
 def session_close(session: SupportsIndex) -> None:
     """Closes a session; one that is closed stays so."""
 
+def session_inject(
+    session: SupportsIndex,
+    to: SupportsIndex,
+    time: SupportsFloat | SupportsIndex,
+    message: SupportsGetItem[int, SupportsIndex],
+) -> None:
+    """Sends an event from outside to an LP of such a model, with the words of a message."""
+
 def session_open(model: str, settings: _Settings) -> int:
     """Opens a model, or goes on with a checkpoint of it; returns the number of the session."""
+
+def session_open_model(model: Incomplete, settings: _Settings) -> int:
+    """Opens a model that Python has written."""
 
 def session_report(session: SupportsIndex) -> str:
     """The report of the run up to now, as JSON."""
@@ -92,6 +110,9 @@ def session_save(session: SupportsIndex, checkpoint: str | PathLike[str]) -> Non
 
 def session_state(session: SupportsIndex, lp: SupportsIndex) -> str:
     """The text of an LP's state."""
+
+def session_states(session: SupportsIndex) -> bytes:
+    """The states of all LPs of a model that Python has written, one after the other."""
 
 def session_times(session: SupportsIndex) -> tuple[float, float | None]:
     """The virtual time of a session, and that of its next event."""

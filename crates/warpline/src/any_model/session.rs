@@ -4,7 +4,7 @@
 
 use std::{any::Any, fmt, ops::ControlFlow, path::Path, sync::Arc};
 
-use warpline_core::{Model, VirtualTime};
+use warpline_core::{LpId, Model, VirtualTime};
 
 use super::{AnyModel, AnyOutput, Only};
 use crate::{
@@ -58,6 +58,13 @@ pub trait AnySession<'a>: Send {
 
     /// The text of the state of an LP, as checks have it ([`Model::state_text`]).
     fn state_text(&self, lp: usize) -> Result<String, RunError>;
+
+    /// The states of all LPs in their order, one after the other, as a checkpoint has them
+    /// ([`Model::state_wire`]).
+    fn state_bytes(&self) -> Result<Vec<u8>, RunError>;
+
+    /// Sends an event from outside; its message as it travels between ranks ([`Model::wires`]).
+    fn inject(&mut self, to: LpId, time: f64, message: &[u8]) -> Result<(), RunError>;
 
     /// Lets another engine carry out the next steps.
     fn set_engine(&mut self, engine: Engine) -> Result<(), RunError>;
@@ -146,6 +153,31 @@ where
             return Err(ConfigError::new("lp", lp, allowed).into());
         };
         self.guard(|| self.model().state_text(state))
+    }
+
+    fn state_bytes(&self) -> Result<Vec<u8>, RunError> {
+        let Some(wire) = self.guard(|| self.model().state_wire())? else {
+            let allowed = "read one by one of a model without `Model::state_wire`";
+            return Err(ConfigError::new("states", self.model().name(), allowed).into());
+        };
+        let lps = self.lps()?;
+        self.guard(|| {
+            let mut bytes = Vec::new();
+            lps.for_each(|lp| wire.write(lp, &mut bytes));
+            bytes
+        })
+    }
+
+    fn inject(&mut self, to: LpId, time: f64, mut message: &[u8]) -> Result<(), RunError> {
+        let Some(wires) = self.guard(|| self.model().wires())? else {
+            let allowed = "left alone: a model without `Model::wires` takes no message of bytes";
+            return Err(ConfigError::new("inject", self.model().name(), allowed).into());
+        };
+        let read = self.guard(|| wires.message.read(&mut message))?;
+        let read = read.ok().filter(|_| message.is_empty());
+        let allowed = "the bytes of a message of the model";
+        let read = read.ok_or_else(|| ConfigError::new("message", message.len(), allowed))?;
+        self.inject(to, time, read)
     }
 
     fn set_engine(&mut self, engine: Engine) -> Result<(), RunError> {

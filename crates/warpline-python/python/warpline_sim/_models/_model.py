@@ -10,7 +10,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Unpack
 
@@ -20,6 +20,7 @@ from .. import _native, _progress
 from .._calls import Progress, settings_of
 from .._errors import ConfigurationError, ModelError
 from .._report import Report
+from .._session import Session
 from .._settings import OwnSettings
 from .._table import Table
 from ._check import check, decorator
@@ -152,27 +153,91 @@ class Model:
                 whatever ``finish`` raises.
         """
         settings: dict[str, Any] = {**own}
+        prepared = self._prepared(
+            params,
+            settings,
+            lps=lps,
+            states=states,
+            lookahead=lookahead,
+            links=links,
+            placement=placement,
+            interpret=interpret,
+        )
+        try:
+            with _progress.shown(progress, self.name) as show:
+                told, final = _native.run_model(prepared.written, settings_of(settings), show)
+        except ModelError as error:
+            raise prepared.own(error) from None
+        report = Report.from_dict(json.loads(told))
+        # Of several runs there are several.
+        several = report.half_width_95 is not None
+        return replace(report, states=None if several else self.read(final, int(lps)))
+
+    def open(
+        self,
+        params: Any = None,
+        *,
+        lps: int,
+        states: Any = None,
+        lookahead: float | None = None,
+        links: Any = None,
+        placement: Any = None,
+        interpret: bool | None = None,
+        **own: Unpack[OwnSettings],
+    ) -> ModelSession:
+        """Opens the model for a run that goes on step by step, or, with ``resume``, goes on with a
+        checkpoint of it. The arguments are those of :meth:`run`::
+
+            with model.open({"mean": 1.0}, lps=8, end=100) as s:
+                s.run_until(50)
+                s.states["handled"].sum()
+                s.inject(3, s.now, hops=0)
+                slower = s.branch({"mean": 2.0})
+                slower.run_until()
+        """
+        settings: dict[str, Any] = {**own}
+        prepared = self._prepared(
+            params,
+            settings,
+            lps=lps,
+            states=states,
+            lookahead=lookahead,
+            links=links,
+            placement=placement,
+            interpret=interpret,
+        )
+        try:
+            number = _native.session_open_model(prepared.written, settings_of(settings))
+        except ModelError as error:
+            raise prepared.own(error) from None
+        return ModelSession(number, prepared)
+
+    def _prepared(self, params: Any, settings: dict[str, Any], **keywords: Any) -> Prepared:
+        """What a run needs; puts into the settings what follows from the other keywords."""
         for role in ("start", "handle"):
             if role not in self._handlers:
                 raise ConfigurationError(f"the model has no handler `{decorator(role)}`")
+        lps, links = keywords["lps"], keywords["links"]
         values = self._values(params)
         whole, arrays = filled(self._params, values)
         if not isinstance(lps, int | np.integer) or lps < 1:
             raise ConfigurationError(f"`lps` is {lps!r}, but must be a whole number above 0")
+        lps = int(lps)
         view = View(whole, arrays)
         records = (self._state, self._message)
         in_interpreter = Interpreted(self._handlers, records, view)
-        runner: Any = in_interpreter if self._interprets(interpret, settings) else self.compiled()
-        of_links = None if links is None else links_of(links, int(lps))
-        initial = self._initial(states, int(lps))
+        is_interpreted = self._interprets(keywords["interpret"], settings)
+        runner: Any = in_interpreter if is_interpreted else self.compiled()
+        of_links = None if links is None else links_of(links, lps)
+        initial = self._initial(keywords["states"], lps)
         # What ranks compare: not the record of parameters, which has addresses.
         plain = {name: whole[name] for name in self._params.fields if name not in self._params.arrays}
         identity = Key()
         identity.add((runner.key, plain, arrays, np.asarray(of_links or (), float), initial))
         written = SimpleNamespace(
             name=self.name,
-            lps=int(lps),
-            lookahead=lookahead,
+            lps=lps,
+            lookahead=keywords["lookahead"],
             links=of_links,
             start=runner.address("start"),
             handle=runner.address("handle"),
@@ -184,18 +249,10 @@ class Model:
             parameters=words_of(whole) or bytes(8),
             shown=json.dumps({name: _plain(value) for name, value in values.items()}),
             identity=identity.digest(),
-            finish=None if self._finish is None else self._results(view, int(lps)),
+            finish=None if self._finish is None else self._results(view, lps),
         )
-        settings["placement"] = placement_of(placement, int(lps))
-        try:
-            with _progress.shown(progress, self.name) as show:
-                told, final = _native.run_model(written, settings_of(settings), show)
-        except ModelError as error:
-            raise self._own(error, in_interpreter, runner, int(lps)) from None
-        report = Report.from_dict(json.loads(told))
-        # Of several runs there are several.
-        several = report.half_width_95 is not None
-        return replace(report, states=None if several else self._read(final, int(lps)))
+        settings["placement"] = placement_of(keywords["placement"], lps)
+        return Prepared(self, values, keywords, written, in_interpreter, runner)
 
     def replicate(
         self,
@@ -265,10 +322,24 @@ class Model:
         assert finish is not None
 
         def results(final: bytes, end: float) -> list[tuple[str, float]]:
-            told = finish(self._read(final, lps), view, end)
+            told = finish(self.read(final, lps), view, end)
             return [(name, float(value)) for name, value in told.items()]
 
         return results
+
+    def prepared_for(
+        self, base: Prepared, params: Any, settings: dict[str, Any], given: Mapping[str, Any]
+    ) -> Prepared:
+        """What a branch of a session needs: the parameters and keywords that are not given are those
+        before it."""
+        values = {} if params is None else params
+        values = dict(values if isinstance(values, Mapping) else vars(values))
+        return self._prepared(base.values | values, settings, **{**base.keywords, **given})
+
+    def message_words(self, fields: dict[str, Any]) -> bytes:
+        """A message with these fields, as words."""
+        whole, _ = filled(self._message, fields)
+        return words_of(whole) if self._message.fields else b""
 
     def compiled(self) -> Any:
         """The handlers, compiled. A run does this by itself; a call moves the time it takes."""
@@ -313,27 +384,94 @@ class Model:
         )
         return rows.tobytes()
 
-    def _read(self, final: bytes, lps: int) -> Any:
+    def read(self, final: bytes, lps: int) -> Any:
+        """The states of all LPs from their words, as an array of records."""
         if not self._state.fields:
             return np.zeros(lps, self._state.dtype)
         rows = np.frombuffer(final, np.uint8).reshape(lps, -1)
         rows = np.ascontiguousarray(rows[:, : self._state.dtype.itemsize])
         return rows.view(self._state.dtype)[:, 0]
 
-    def _own(
-        self, error: ModelError, interpreter: Interpreted, runner: Any, lps: int
-    ) -> Exception:
+
+@dataclass
+class Prepared:
+    """A model with what a run of it needs, which lives as long as the run."""
+
+    model: Model
+    values: dict[str, Any]
+    keywords: dict[str, Any]
+    #: What the native part reads, and the handlers, whose addresses are in it.
+    written: SimpleNamespace
+    in_interpreter: Interpreted
+    runner: Any
+
+    @property
+    def lps(self) -> int:
+        return int(self.written.lps)
+
+    def own(self, error: ModelError) -> Exception:
         """The exception of the handler itself, if one has raised."""
         failure = getattr(error, "_failure", None)
         if failure is None:
             return error
-        raised = interpreter.error
-        if runner is not interpreter:
-            raised = interpreter.repeat(failure, lps)
+        raised = self.in_interpreter.error
+        if self.runner is not self.in_interpreter:
+            raised = self.in_interpreter.repeat(failure, self.lps)
         if raised is None:
             return error
         raised.add_note(str(error))
         return raised
+
+
+class ModelSession(Session):
+    """A session of a model written in Python, made by :meth:`Model.open`."""
+
+    def __init__(self, number: int, prepared: Prepared) -> None:
+        super().__init__(number, prepared.model.name)
+        self._prepared = prepared
+
+    def run_until(self, time: float | None = None, *, progress: Progress = False) -> None:
+        """Handles all events that are due before ``time``, or before the end of the run.
+
+        Raises:
+            Exception: whatever a handler raises, with LP, virtual time and event in a note. The
+                session has no state any more then.
+        """
+        try:
+            super().run_until(time, progress=progress)
+        except ModelError as error:
+            raise self._prepared.own(error) from None
+
+    @property
+    def states(self) -> Any:
+        """The states of all LPs: an array of records, a copy of the session's own."""
+        return self._prepared.model.read(_native.session_states(self._number), self._prepared.lps)
+
+    def report(self) -> Report:
+        """The report of the run up to now, as if it ended here, with the states."""
+        return replace(super().report(), states=self.states)
+
+    def inject(self, to: int, time: float, **fields: Any) -> None:
+        """Sends an event from outside, with these fields of a message. It is as if ``to`` had sent it
+        to itself now, so its place does not depend on the engine. ``time`` is ``now`` or later."""
+        words = self._prepared.model.message_words(fields)
+        _native.session_inject(self._number, to, float(time), words)
+
+    def branch(self, params: Any = None, **changes: Any) -> ModelSession:
+        """Another session that goes on from here: the same states, pending events and random
+        streams. Parameters that are given differ, and settings and keywords of :meth:`Model.open`,
+        but the number of LPs, the states and the seed."""
+        for key in ("lps", "states"):
+            if key in changes:
+                raise ConfigurationError(
+                    f"{key} cannot differ in a branch: it goes on with what is there"
+                )
+        model, own = self._prepared.model, ("lookahead", "links", "placement", "interpret")
+        given = {key: changes.pop(key) for key in own if key in changes}
+        prepared = model.prepared_for(self._prepared, params, changes, given)
+        settings = settings_of(changes)
+        number = _native.session_branch_model(self._number, prepared.written, settings)
+        return ModelSession(number, prepared)
 
 
 def _row(report: Report) -> dict[str, Any]:
