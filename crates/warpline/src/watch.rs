@@ -83,6 +83,8 @@ pub(crate) struct Before {
     pub(crate) wall: Duration,
     /// How many events they have committed, if the engine does not know.
     pub(crate) events: u64,
+    /// How long this step will probably take, if that is known.
+    pub(crate) step: Option<Duration>,
 }
 
 impl Watch<'_> {
@@ -100,7 +102,7 @@ impl Watch<'_> {
     /// Shows the progress; breaks if the run is to end.
     pub(crate) fn observe(&mut self, progress: &Progress) -> ControlFlow<()> {
         let mut progress = *progress;
-        if let Some(Before { end, wall, events }) = self.session {
+        if let Some(Before { end, wall, events, .. }) = self.session {
             (progress.end, progress.wall) = (end, progress.wall + wall);
             progress.committed_events += events;
             progress.processed_events += events;

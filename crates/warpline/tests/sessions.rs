@@ -219,6 +219,29 @@ fn begin(spec: &Spec, seed: u64, engine: Engine, ranks: usize) -> Session<'stati
     simulation.session().expect("the model makes no mistake")
 }
 
+/// `auto` gives a step to several workers only if it is long enough, as far as the step before it
+/// tells.
+#[test]
+fn short_steps_are_sequential() {
+    let spec = Spec {
+        habits: vec![random::Habit::FanOut(1); 8],
+        delays: vec![-1.0],
+        lookahead: Some(0.5),
+        first: 4,
+        budget: 100,
+        io: [0.0; 2],
+        wrong: None,
+        lines: Arc::default(),
+    };
+    let auto = Auto { workers: 2, pin: false, ..Auto::default() };
+    let mut session = begin(&spec, 1, auto.into(), 1);
+    let mut is_short = |until| {
+        let step = session.run_until(until).expect("no mistake");
+        step.details.remarks.iter().any(|remark| remark.contains("too short"))
+    };
+    assert_eq!([is_short(1.0), is_short(1.0 + 1e-9), is_short(1e9)], [false, true, false]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(1000), ..ProptestConfig::default() })]
 

@@ -364,7 +364,8 @@ fn read<M: Model>(model: &M, seed: u64, path: &Path) -> Result<(State<M>, Vec<u8
     let Checkpoint { is_past_now, totals, wall_seconds, .. } = head;
     let wall = std::time::Duration::try_from_secs_f64(wall_seconds).unwrap_or_default();
     let details = Details::default();
-    Ok((State { whole, now, is_past_now, totals, wall, details }, attached))
+    let pace = None;
+    Ok((State { whole, now, is_past_now, totals, wall, details, pace }, attached))
 }
 
 /// Whether two events have one number of one sender.

@@ -94,6 +94,8 @@ struct State<M: Model> {
     wall: Duration,
     /// Of the last step.
     details: Details,
+    /// Seconds per virtual time of the last step.
+    pace: Option<f64>,
 }
 
 impl<'a, M: Model, E: Engines> Session<'a, M, E> {
@@ -115,6 +117,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
             totals: report.totals,
             wall: report.wall,
             details: report.details,
+            pace: None,
             whole,
         });
         Ok(session)
@@ -423,7 +426,10 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         debug_assert!(until >= state.now.get(), "SESSION-A: a step back to {until}");
         let end = VirtualTime::new(self.settings.end).unwrap_or(VirtualTime::MAX);
         let events = if self.home.ranks() > 1 { state.totals.committed_events } else { 0 };
-        watch.session = Some(Before { end, wall: state.wall, events });
+        let begun = state.now;
+        let seconds = state.pace.map(|pace| pace * (until - begun.get()));
+        let step = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        watch.session = Some(Before { end, wall: state.wall, events, step });
         watch.is_ended = false;
         let log_end = state.whole.0.log_end;
         let report = carry_out(self, watch, state.whole)?;
@@ -451,6 +457,8 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
             "CUT-A: an engine has left out an LP"
         );
         state.wall += wall;
+        let passed = state.now.get() - begun.get();
+        state.pace = (passed > 0.0).then(|| wall.as_secs_f64() / passed);
         state.details.clone_from(&details);
         self.state = Some(state);
         Ok(Step { interrupted: interrupted && watch.stopped(), totals, details, wall })

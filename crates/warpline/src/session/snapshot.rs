@@ -147,5 +147,6 @@ pub(super) fn copy_of<M: Model>(
         totals: state.totals.clone(),
         wall: state.wall,
         details: state.details.clone(),
+        pace: state.pace,
     }
 }
