@@ -73,11 +73,15 @@ impl Finishing {
         let told = Python::attach(|py| -> PyResult<Vec<(String, f64)>> {
             self.finish.call1(py, (bytes(py, states), end))?.extract(py)
         });
+        let has_raised = told.is_err();
         let told = told.unwrap_or_else(|error| {
             self.fail(error);
             Vec::new()
         });
         let names = || told.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        if has_raised && self.names.get().is_none() {
+            return Vec::new();
+        }
         let known = self.names.get_or_init(names);
         if *known != names() {
             let (first, other) = (known.join(", "), names().join(", "));

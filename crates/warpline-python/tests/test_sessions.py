@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import warpline_sim as wl
@@ -198,12 +199,37 @@ def test_a_finish_that_raises_in_a_session_is_shown() -> None:
     other.handler(handle)
 
     @other.finish
-    def wrong(states: Any, params: Any, end: float) -> dict[str, float]:
-        raise KeyError(f"at {end}")
+    def wrong_at_first(states: Any, params: Any, end: float) -> dict[str, float]:
+        if end == 0:
+            raise KeyError("nothing has happened")
+        return {"handled": states["handled"].sum()}
 
     with other.open(WEIGHTS, **RING) as s:
-        s.run_until(5)
-        with pytest.raises(KeyError, match="at 5.0"):
+        with pytest.raises(KeyError, match="nothing has happened"):
             s.results
         s.run_until(6)
-        assert s.states["handled"].sum() > 0
+        assert s.results["handled"] == s.states["handled"].sum() > 0
+
+
+def test_a_branch_has_what_its_session_was_opened_with() -> None:
+    reversible = wl.Model("count", Node, Token, Params)
+    reversible.start(start)
+
+    @reversible.handler
+    def count(state: Node, msg: Token, cx: Any) -> None:
+        state.handled += 1
+        cx.send((cx.me + 1) % cx.lp_count, cx.exponential(cx.model.weights[cx.me]), hops=0)
+
+    @reversible.reverse
+    def undo(state: Node, msg: Token, cx: Any) -> None:
+        state.handled -= 1
+
+    weights = np.array(WEIGHTS["weights"])
+    time_warp: dict[str, Any] = {"engine": "timewarp", "workers": 2, "saving": "reverse"}
+    whole = reversible.run(WEIGHTS, **RING)
+    with reversible.open({"weights": weights}, **RING, **time_warp) as s:
+        weights[:] = 7.0
+        s.run_until(10)
+        branch = s.branch({"mean": 2.0})
+        branch.run_until()
+        assert branch.report().digest == whole.digest

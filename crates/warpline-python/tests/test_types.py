@@ -54,6 +54,10 @@ params.jbos  # has no attribute
 def own(model: wl.Model) -> None:
     model.run(lps=8, end=100, engine="timewarp", workers=2, saving="copy")
     model.run(lps=8, end=100, wokers=2)  # Unexpected keyword
+    with model.open(params, lps=8, end=10) as session:
+        session.states["jobs"].sum()
+        session.branch({"mean": 2.0}).inject(3, 1.0, hops=1)
+        session.inject("three", 1.0)  # incompatible type
     model.run(lps=8, channels=12)  # Unexpected keyword
     model.run(lps=8, precision="5%")
     model.replicate(params, 8, lps=8, end=100, lookahead=0.1)

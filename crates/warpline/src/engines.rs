@@ -148,26 +148,26 @@ macro_rules! engine {
 }
 
 engine!(Sequential, |model, settings, watch, ranks, from| {
-    refuse_other_ranks(EngineKind::Sequential, ranks)?;
+    check_on_ranks(EngineKind::Sequential, ranks.count())?;
     sequential::run(model, settings, watch, from).map(Some)
 }, counts by sequential::count, runs some by sequential::some_events);
 engine!(ReverseCheck, |model, settings, watch, ranks, from| {
-    refuse_other_ranks(EngineKind::ReverseCheck, ranks)?;
+    check_on_ranks(EngineKind::ReverseCheck, ranks.count())?;
     refuse_cuts(EngineKind::ReverseCheck, from.is_some() || settings.leaves_cut)?;
     sequential::check_reversal(model, settings, watch).map(Some)
 });
 engine!(SavingCheck, |model, settings, watch, ranks, from| {
-    refuse_other_ranks(EngineKind::SavingCheck, ranks)?;
+    check_on_ranks(EngineKind::SavingCheck, ranks.count())?;
     refuse_cuts(EngineKind::SavingCheck, from.is_some() || settings.leaves_cut)?;
     sequential::check_saving(model, settings, watch).map(Some)
 });
 engine!(Profile, |model, settings, watch, ranks, from| {
-    refuse_other_ranks(EngineKind::Profile, ranks)?;
+    check_on_ranks(EngineKind::Profile, ranks.count())?;
     refuse_cuts(EngineKind::Profile, from.is_some() || settings.leaves_cut)?;
     sequential::profile(model, settings, watch).map(Some)
 });
 engine!(Intervals, |model, settings, watch, ranks, from| {
-    refuse_other_ranks(EngineKind::Intervals, ranks)?;
+    check_on_ranks(EngineKind::Intervals, ranks.count())?;
     refuse_cuts(EngineKind::Intervals, from.is_some() || settings.leaves_cut)?;
     sequential::in_intervals(model, settings, watch).map(Some)
 });
@@ -178,7 +178,7 @@ engine!(TimeWarp, |model, settings, watch, ranks, from| {
     timewarp::run(model, settings, watch, ranks, from)
 });
 engine!(Speculative, |model, settings, watch, ranks, from| {
-    refuse_other_ranks(EngineKind::Speculative, ranks)?;
+    check_on_ranks(EngineKind::Speculative, ranks.count())?;
     speculative::run(model, settings, watch, ranks, from)
 });
 
@@ -190,10 +190,6 @@ engine!(Auto, |model, settings, watch, ranks, from| {
 fn not_compiled(engine: &Engine) -> RunError {
     let allowed = "one of the engines that the model was compiled with (`warpline::Only`)";
     ConfigError::new("engine", engine.kind(), allowed).into()
-}
-
-fn refuse_other_ranks(engine: EngineKind, ranks: &Ranks<'_>) -> Result<(), ConfigError> {
-    ConfigError::check(ranks.count() == 1, "engine", engine, ON_RANKS)
 }
 
 /// Refuses an engine that takes a single rank, if there are several.

@@ -395,8 +395,20 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         debug_assert!(network.rank() < network.ranks(), "RANK-A: there is no such rank");
         // Other ranks may be on this machine, and this program does not know on which cores.
         self.settings = self.settings.with(self.settings.engine.clone().unpinned());
+        if network.ranks() == 1 {
+            self.ranks = 1;
+            return Ok(Some(self.alone()));
+        }
         if network.rank() > 0 {
-            let settings = after_trial(|trial| self.model.count(trial), &self.settings)?;
+            let settings = after_trial(|trial| self.model.count(trial), &self.settings);
+            let settings = match settings {
+                Ok(settings) => settings,
+                Err(error) => {
+                    // Rank 0 fails alike, and says that it is over (RANK-C).
+                    Ranks::of(network).next_order()?;
+                    return Err(error);
+                }
+            };
             let service = Service { settings: &settings, network };
             return self.model.serve(service).map(|()| None);
         }

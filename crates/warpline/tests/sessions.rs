@@ -10,7 +10,8 @@
 //! - `take_over` of Time Warp sends only the events of its own LPs
 //! - the windows algorithm drops what an LP has sent itself beyond the end, or what is left in the
 //!   last window
-//! - null messages leave out the outbox, or stop at once when they are told to
+//! - null messages leave out the outbox, stop at once when they are told to, or are cut off before
+//!   all LPs are where the first one is
 //! - the speculative engine does not empty its calendar at the end
 //! - `inject` does not count the event as sent
 //! - on ranks: `directory` lets events of a cut begin with their receivers in Time Warp, or with
@@ -21,6 +22,8 @@ mod random;
 
 #[path = "sessions/across.rs"]
 mod across;
+#[path = "sessions/far_ahead.rs"]
+mod far_ahead;
 
 use std::{
     collections::BTreeMap,

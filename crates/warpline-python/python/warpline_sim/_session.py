@@ -6,7 +6,7 @@ import json
 import os
 import weakref
 from types import TracebackType
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 from . import _native, _progress
 from ._calls import Progress, settings_of
@@ -79,7 +79,7 @@ class Session:
         """Lets go of the states. A session that is closed cannot be used any more."""
         self._close()
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -198,11 +198,15 @@ impl<M: Model> Run<'_, M> {
             }
         };
         let outcome = work(&mut shared, started);
-        let report = self.conclude(name, outcome, started);
         // What is left belongs to the model, too, and may panic when it is dropped.
         let dropped = panics::catch(move || drop(shared));
-        let report = report?;
-        dropped.map_err(|fault| self.model_error(fault))?;
+        let outcome = match (dropped, outcome) {
+            (Err(fault), Outcome::Done(_)) => {
+                Outcome::Failed(FailureOrder::End, self.model_error(fault))
+            }
+            (_, outcome) => outcome,
+        };
+        let report = self.conclude(name, outcome, started)?;
         Ok(report.map(|report| Report { wall: started.elapsed(), ..report }))
     }
 

@@ -155,7 +155,7 @@ impl<'t> Ranks<'t> {
         settings: &Parallel<'_>,
     ) -> Result<Option<Wires<M>>, RunError> {
         let Some(transport) = self.control_transport() else { return Ok(None) };
-        let &Parallel { engine, workers, .. } = settings;
+        let workers = settings.workers;
         let refusal = if model.wires().is_none() {
             let allowed = "1 for a model that does not say how its messages become bytes (to run \
                            it on several ranks, give its Model `wires`)";
@@ -169,6 +169,18 @@ impl<'t> Ranks<'t> {
         if let Some(refusal) = refusal {
             return Err(refusal.into());
         }
+        self.compare(model, settings)?;
+        self.dismissing(self.begin_timeline().map_err(RunError::from))?;
+        Ok(model.wires())
+    }
+
+    /// The same without what the network has to have.
+    pub(crate) fn compare<M: Model>(
+        &self,
+        model: &M,
+        settings: &Parallel<'_>,
+    ) -> Result<(), RunError> {
+        let &Parallel { engine, workers, .. } = settings;
         let me = format!(
             "Warpline {}, model {} ({} LPs, messages of {} bytes: {}, lookahead {:?}), \
              --engine {engine} --workers {workers} --seed {} --end {} --placement {:?}{}{}{}",
@@ -195,8 +207,7 @@ impl<'t> Ranks<'t> {
             let allowed = format!("the same as that of rank 0 ({first}): all ranks run the same");
             return Err(ConfigError::new(format!("rank {rank}"), other, allowed).into());
         }
-        self.dismissing(self.begin_timeline().map_err(RunError::from))?;
-        Ok(model.wires())
+        Ok(())
     }
 
     /// Tells all other ranks that this one fails, so that they end, too. They learn the reason at

@@ -15,10 +15,18 @@
 mod blocks;
 mod checkpoint;
 mod codec;
+mod engine;
 pub(crate) mod ranks;
 mod snapshot;
 
-use std::{fmt, marker::PhantomData, ops::ControlFlow, path::Path, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    marker::PhantomData,
+    ops::ControlFlow,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use warpline_core::{EventKey, LogicalProcess, LpId, Model, VirtualTime};
 
@@ -26,9 +34,9 @@ pub use checkpoint::{Checkpoint, previous};
 pub use snapshot::Snapshot;
 
 use crate::{
-    ConfigError, Details, Engine, EngineKind, Progress, Report, RunError, Totals, conservative,
+    ConfigError, Details, Progress, Report, RunError, Totals,
     cut::{Rest, Whole},
-    engines::{All, Engines, Job, after_trial, check_on_ranks, refuse_cuts},
+    engines::{All, Engines, Job, after_trial},
     event::{Buffer, Event, Inline},
     handling::{Lp, Value},
     panics,
@@ -202,6 +210,8 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         let step = self.step(&mut watch, f64::INFINITY, |session, watch, whole| {
             let end = f64::INFINITY;
             let settings = Settings { leaves_cut: true, end, ..session.settings.clone() };
+            // This rank alone knows what it has committed.
+            watch.session = watch.session.map(|before| Before { events: 0, ..before });
             let job = Job { settings: &settings, watch, ranks: &Ranks::alone() };
             E::run_some(session.model(), job, (whole, events))
         });
@@ -332,73 +342,6 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         Ok(())
     }
 
-    /// Lets another engine, with its settings, carry out the next steps.
-    ///
-    /// # Errors
-    ///
-    /// [`RunError::Config`] if it cannot: it looks at a whole run, was not compiled, needs another
-    /// model, or a single rank. Or if other programs have the other ranks, with the engine that
-    /// they were started with; or a trial that its placement asks for fails. Nothing has changed
-    /// then.
-    pub fn set_engine(&mut self, engine: impl Into<Engine>) -> Result<(), RunError> {
-        let engine = engine.into();
-        self.refuse_across("engine", engine.kind())?;
-        Self::check_engine(self.model(), &engine, self.home.ranks())?;
-        let settings = self.settings.with(engine);
-        self.settings = after_trial(|trial| E::count(self.model(), trial), &settings)?.into_owned();
-        Ok(())
-    }
-
-    /// Lets the next steps run on so many ranks, which are threads of this program; one for none of
-    /// that. The model needs [`wires`](Model::wires) and a [`state_wire`](Model::state_wire).
-    ///
-    /// # Errors
-    ///
-    /// [`RunError::Config`] if the engine takes a single rank, or other programs have the other
-    /// ranks. Nothing has changed then.
-    pub fn set_ranks(&mut self, ranks: usize) -> Result<(), RunError> {
-        ConfigError::check(ranks > 0, "ranks", ranks, "1 or more")?;
-        self.refuse_across("ranks", ranks)?;
-        Self::check_engine(self.model(), &self.settings.engine, ranks)?;
-        self.home = Home::Here(ranks);
-        Ok(())
-    }
-
-    /// Other programs have been started with what they have.
-    fn refuse_across(&self, key: &str, value: impl fmt::Display) -> Result<(), ConfigError> {
-        let allowed = "as it is while other programs have the other ranks: save a checkpoint, and \
-                       start all of them anew";
-        ConfigError::check(matches!(self.home, Home::Here(_)), key, value, allowed)
-    }
-
-    /// Limits the bytes of event buffers in the next steps, as
-    /// [`Simulation::memory`](crate::Simulation::memory) does; none for no limit.
-    pub const fn set_memory(&mut self, bytes: Option<u64>) {
-        self.settings.memory = bytes;
-    }
-
-    /// Refuses an engine before it gets the state.
-    fn check_engine(model: &M, engine: &Engine, ranks: usize) -> Result<(), ConfigError> {
-        use EngineKind::{Auto, Conservative, Sequential, Speculative, TimeWarp};
-        let kind = engine.kind();
-        let ok = matches!(kind, Auto | Sequential | Conservative | Speculative | TimeWarp);
-        refuse_cuts(kind, !ok)?;
-        check_on_ranks(kind, ranks)?;
-        let allowed = "one of the engines that the model was compiled with (`warpline::Only`)";
-        ConfigError::check(E::has(kind), "engine", kind, allowed)?;
-        if ranks > 1 {
-            ranks::codec(model, ranks)?;
-        }
-        match engine {
-            Engine::Conservative(engine) => {
-                conservative::resolve(engine.synchronization.kind(), model).map(drop)
-            }
-            Engine::Speculative(engine) => engine.validate(),
-            Engine::TimeWarp(engine) => engine.validate(ranks),
-            _ => Ok(()),
-        }
-    }
-
     /// The model.
     #[must_use]
     pub fn model(&self) -> &M {
@@ -432,8 +375,10 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         watch.session = Some(Before { end, wall: state.wall, events, step });
         watch.is_ended = false;
         let log_end = state.whole.0.log_end;
+        let started = Instant::now();
         let report = carry_out(self, watch, state.whole)?;
-        let Report { interrupted, end_time, totals, details, wall, output, .. } = report;
+        let wall = started.elapsed();
+        let Report { interrupted, end_time, totals, details, output, .. } = report;
         match VirtualTime::new(until) {
             Ok(until) if !interrupted => (state.now, state.is_past_now) = (until, false),
             _ if totals.committed_events > 0 => {

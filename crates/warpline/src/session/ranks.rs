@@ -13,7 +13,7 @@
 
 use std::{
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use warpline_core::{Model, WireError};
@@ -48,31 +48,30 @@ impl Home<'_> {
     pub(super) fn ranks(&self) -> usize {
         match self {
             Self::Here(ranks) => *ranks,
-            Self::Across(lead) => lead.network().ranks(),
+            Self::Across(lead) => lead.network.ranks(),
         }
     }
 }
 
 /// Rank 0 of a network. Its other ranks serve the session, and its branches, until all are dropped.
 #[derive(Debug)]
-pub(crate) struct Lead<'a>(Mutex<&'a dyn Transport>);
+pub(crate) struct Lead<'a> {
+    network: &'a dyn Transport,
+    /// For one step of one session at a time.
+    turn: Mutex<()>,
+}
 
 impl<'a> Lead<'a> {
     pub(crate) fn of(network: &'a dyn Transport) -> Self {
         debug_assert_eq!(network.rank(), 0, "SERVE-A: a session at another rank");
-        Self(Mutex::new(network))
-    }
-
-    /// The network, for one step of one session.
-    fn network(&self) -> MutexGuard<'_, &'a dyn Transport> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        Self { network, turn: Mutex::default() }
     }
 }
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
         // A rank that is lost need not be told.
-        let _ = Ranks::of(*self.network()).give(&Order::End);
+        let _ = Ranks::of(self.network).give(&Order::End);
     }
 }
 
@@ -86,7 +85,10 @@ pub(super) fn step<M: Model, E: Engines>(
 ) -> StepEnded<M> {
     debug_assert!(settings.leaves_cut, "SESSION-A: a step that nothing goes on from");
     match home {
-        Home::Across(it) => lead::<M, E>(model, settings, &Ranks::of(*it.network()), watch, from),
+        Home::Across(it) => {
+            let _turn = it.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            lead::<M, E>(model, settings, &Ranks::of(it.network), watch, from)
+        }
         Home::Here(1) => {
             let report = E::run(model, Job { settings, watch, ranks: &Ranks::alone() }, from)?;
             Ok(report.unwrap_or_else(|| unreachable!("a single rank gets the report")))
@@ -133,20 +135,24 @@ fn lead<M: Model, E: Engines>(
     let &Settings { end: until, memory, .. } = settings;
     let order = || {
         ranks.give(&Order::Run { until, memory, has_cut })?;
+        compare(model, settings, ranks)?;
         let mut others = (1..).zip(others);
-        others.try_for_each(|(rank, part)| ranks.send_part(rank, &part))
+        Ok(others.try_for_each(|(rank, part)| ranks.send_part(rank, &part))?)
     };
-    ranks.dismissing(order().map_err(RunError::from))?;
+    ranks.dismissing(order())?;
     ranks.dismissing(ranks.agree(Ok(())))?;
     let report = E::run(model, Job { settings, watch, ranks }, own)?;
     let mut report = report.unwrap_or_else(|| unreachable!("RANK-A: each rank has its part"));
     let mut parts = vec![mem::replace(&mut report.output, Rest::Cut(Whole::default())).cut()];
     // The others have written theirs.
     ranks.dismissing(ranks.agree(Ok(())))?;
+    // All of them, before one can fail to be read.
+    let theirs = (1..ranks.count()).map(|rank| Ok((rank, ranks.next_part(rank)?)));
+    let theirs = ranks.dismissing(theirs.collect::<Result<Vec<_>, RunError>>())?;
     let mut read = || {
-        for rank in 1..ranks.count() {
-            let bytes = ranks.next_part(rank)?;
-            let part = guard(settings, || Ok(codec.read_part(&bytes, model.lp_count())))?;
+        for (rank, bytes) in &theirs {
+            let (rank, bytes) = (*rank, bytes);
+            let part = guard(settings, || Ok(codec.read_part(bytes, model.lp_count())))?;
             parts.push(part.map_err(|error| malformed(rank, &error))?);
         }
         let unlike = |rank| malformed(rank, &WireError::new("not the LPs that it has"));
@@ -154,7 +160,6 @@ fn lead<M: Model, E: Engines>(
     };
     let whole = ranks.dismissing(ranks.agree(read()))?;
     report.output = Rest::Cut(whole);
-    report.workers = directory.workers();
     Ok(report)
 }
 
@@ -200,6 +205,7 @@ fn follow<M: Model, E: Engines>(
 ) -> Result<(), RunError> {
     debug_assert!(ranks.me() > 0, "SERVE-A: rank 0 follows");
     let codec = codec(model, ranks.count());
+    compare(model, settings, ranks)?;
     let bytes = if has_cut { Some(ranks.next_part(0)?) } else { None };
     let read = |codec: &Codec<M>, bytes: Vec<u8>| {
         let part = guard(settings, || Ok(codec.read_part(&bytes, model.lp_count())))?;
@@ -217,6 +223,11 @@ fn follow<M: Model, E: Engines>(
     let bytes = ranks.agree(guard(settings, move || Ok(codec.write_part(&part))))?;
     ranks.send_part(0, &bytes)?;
     ranks.agree(Ok(()))
+}
+
+/// Parts are read by what all ranks have.
+fn compare<M: Model>(model: &M, settings: &Settings, ranks: &Ranks<'_>) -> Result<(), RunError> {
+    guard(settings, || ranks.compare(model, &settings.parallel()))
 }
 
 /// How states and messages travel between ranks.

@@ -3,7 +3,7 @@
 use std::{sync::mpsc, thread};
 
 use warpline::{
-    Conservative, Engine, RunError, Session, Simulation, TimeWarp, ranks::Transport,
+    Conservative, Engine, RunError, Session, Simulation, Speculative, TimeWarp, ranks::Transport,
     settings::Synchronization,
 };
 use warpline_net::{Faulty, Flip, network};
@@ -127,6 +127,46 @@ fn ranks_serve_a_session() {
             let report = session.report().expect("sound");
             assert_eq!((report.digest, report.ranks), (plain.digest(), ranks));
         }
+    }
+}
+
+/// A network of one rank is a session without others, on any engine.
+#[test]
+fn one_rank_needs_no_others() {
+    let end = network(1, 3).pop().expect("one rank");
+    let simulation = Simulation::new(spec(None)).seed(3).engine(Speculative::default());
+    let session = simulation.session_across(&end, None).expect("it begins");
+    let mut session = session.expect("this is rank 0");
+    session.run_until(1.0).expect("sound");
+    session.set_engine(Engine::default()).expect("there are no others");
+    session.run_to_end().expect("sound");
+    assert_eq!(session.report().expect("sound").ranks, 1);
+    check(&session, &spec(None), 3, f64::INFINITY);
+}
+
+/// Ranks that are not alike refuse to go on with a checkpoint, and say what differs.
+#[test]
+fn ranks_that_differ_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.ckpt");
+    let mut session = Simulation::new(spec(None)).seed(3).session().expect("it begins");
+    session.run_until(1.0).expect("sound");
+    session.save(&path).expect("saved");
+    let mut ends = network(2, 3).into_iter();
+    let (first, other) = (ends.next().expect("two"), ends.next().expect("two"));
+    let errors = watched(move || {
+        let served = thread::spawn(move || {
+            let fewer = Spec { habits: vec![Habit::Idle], ..spec(None) };
+            let simulation = Simulation::new(fewer).seed(3).engine(engines()[0].clone());
+            simulation.session_across(&other, None).map(drop).expect_err("it differs").to_string()
+        });
+        let simulation = Simulation::new(spec(None)).seed(3).engine(engines()[0].clone());
+        let session = simulation.session_across(&first, Some(&path)).expect("rank 0 reads it");
+        let error = session.expect("rank 0").run_to_end().expect_err("they differ").to_string();
+        [error, served.join().expect("no panic")]
+    });
+    for error in errors {
+        assert!(error.contains("all ranks run the same"), "{error}");
     }
 }
 

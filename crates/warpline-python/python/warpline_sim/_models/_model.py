@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import itertools
 import json
@@ -212,13 +213,22 @@ class Model:
             raise prepared.own(error) from None
         return ModelSession(number, prepared)
 
-    def _prepared(self, params: Any, settings: dict[str, Any], **keywords: Any) -> Prepared:
-        """What a run needs; puts into the settings what follows from the other keywords."""
+    def _prepared(
+        self,
+        params: Any,
+        settings: dict[str, Any],
+        before: Mapping[str, Any] | None = None,
+        **keywords: Any,
+    ) -> Prepared:
+        """What a run needs; puts into the settings what follows from the other keywords. Those of a
+        branch come after the settings of the session before."""
+        base = before or {}
         for role in ("start", "handle"):
             if role not in self._handlers:
                 raise ConfigurationError(f"the model has no handler `{decorator(role)}`")
         lps, links = keywords["lps"], keywords["links"]
-        values = self._values(params)
+        # A branch has them, whatever becomes of the caller's arrays.
+        values = copy.deepcopy(self._values(params))
         whole, arrays = filled(self._params, values)
         if not isinstance(lps, int | np.integer) or lps < 1:
             raise ConfigurationError(f"`lps` is {lps!r}, but must be a whole number above 0")
@@ -226,7 +236,10 @@ class Model:
         view = View(whole, arrays)
         records = (self._state, self._message)
         in_interpreter = Interpreted(self._handlers, records, view)
-        is_interpreted = self._interprets(keywords["interpret"], settings)
+        in_force = {**base, **settings}
+        is_interpreted = self._interprets(keywords["interpret"], in_force)
+        if in_force.get("engine") != base.get("engine"):
+            settings["engine"] = in_force["engine"]
         runner: Any = in_interpreter if is_interpreted else self.compiled()
         of_links = None if links is None else links_of(links, lps)
         initial = self._initial(keywords["states"], lps)
@@ -241,7 +254,7 @@ class Model:
             links=of_links,
             start=runner.address("start"),
             handle=runner.address("handle"),
-            reverse=runner.address("reverse") if self._reverses(settings) else None,
+            reverse=runner.address("reverse") if self._reverses(in_force) else None,
             state_words=self._state.words,
             message_words=self._message.words,
             fields=fields_of(self._state),
@@ -252,7 +265,8 @@ class Model:
             finish=None if self._finish is None else self._results(view, lps),
         )
         settings["placement"] = placement_of(keywords["placement"], lps)
-        return Prepared(self, values, keywords, written, in_interpreter, runner)
+        in_force |= settings
+        return Prepared(self, values, keywords, in_force, written, in_interpreter, runner)
 
     def replicate(
         self,
@@ -334,7 +348,8 @@ class Model:
         before it."""
         values = {} if params is None else params
         values = dict(values if isinstance(values, Mapping) else vars(values))
-        return self._prepared(base.values | values, settings, **{**base.keywords, **given})
+        keywords = {**base.keywords, **given}
+        return self._prepared(base.values | values, settings, base.settings, **keywords)
 
     def message_words(self, fields: dict[str, Any]) -> bytes:
         """A message with these fields, as words."""
@@ -400,6 +415,7 @@ class Prepared:
     model: Model
     values: dict[str, Any]
     keywords: dict[str, Any]
+    settings: dict[str, Any]
     #: What the native part reads, and the handlers, whose addresses are in it.
     written: SimpleNamespace
     in_interpreter: Interpreted
@@ -470,7 +486,10 @@ class ModelSession(Session):
         given = {key: changes.pop(key) for key in own if key in changes}
         prepared = model.prepared_for(self._prepared, params, changes, given)
         settings = settings_of(changes)
-        number = _native.session_branch_model(self._number, prepared.written, settings)
+        try:
+            number = _native.session_branch_model(self._number, prepared.written, settings)
+        except ModelError as error:
+            raise prepared.own(error) from None
         return ModelSession(number, prepared)
 
 

@@ -360,9 +360,11 @@ where
 
     /// Lets one LP handle some of the events that it may handle.
     fn take_turn(&mut self, local: usize, monitor: &mut ProgressMonitor<'_, '_>) {
+        // What leaves a cut goes on to where the first LP is (CUT-A), however long that takes.
+        let leaves_cut = self.shared.common.settings.leaves_cut;
         let is_sound = self.guard(|worker| {
             for _ in 0..TURN_EVENTS {
-                if !worker.is_ready(local) || monitor.cuts_off() {
+                if !worker.is_ready(local) || monitor.cuts_off() && !leaves_cut {
                     break;
                 }
                 let Some(Reverse(waiting)) = worker.lps[local].pending.pop() else { break };
