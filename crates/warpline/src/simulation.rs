@@ -293,11 +293,7 @@ impl<'a, M: Model> Simulation<'a, M> {
         let Some((at, Self { model, settings, .. })) = self.across(network)? else {
             return Ok(None);
         };
-        let model = Arc::new(model);
-        Ok(Some(match checkpoint {
-            Some(path) => Session::resume(model, settings, at, path)?,
-            None => Session::begin(model, settings, at)?,
-        }))
+        Session::open(Arc::new(model), settings, at, checkpoint).map(Some)
     }
 }
 
@@ -336,11 +332,7 @@ impl<'a, E: Engines, M: Model> Simulation<'a, Only<E, M>> {
         let Some((at, Self { model, settings, .. })) = self.across(network)? else {
             return Ok(None);
         };
-        let model = model.shared();
-        Ok(Some(match checkpoint {
-            Some(path) => Session::resume(model, settings, at, path)?,
-            None => Session::begin(model, settings, at)?,
-        }))
+        Session::open(model.shared(), settings, at, checkpoint).map(Some)
     }
 }
 

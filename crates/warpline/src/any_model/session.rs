@@ -263,11 +263,7 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Only<E, M> {
         at: At<'a>,
         checkpoint: Option<&Path>,
     ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
-        let model = self.shared();
-        Ok(Box::new(match checkpoint {
-            Some(path) => Session::<M, E>::resume(model, settings, at, path)?,
-            None => Session::<M, E>::begin(model, settings, at)?,
-        }))
+        Ok(Box::new(Session::<M, E>::open(self.shared(), settings, at, checkpoint)?))
     }
 }
 

@@ -107,6 +107,19 @@ struct State<M: Model> {
 }
 
 impl<'a, M: Model, E: Engines> Session<'a, M, E> {
+    /// Begins, or goes on with a checkpoint.
+    pub(crate) fn open(
+        model: Arc<M>,
+        settings: Settings,
+        at: At<'a>,
+        checkpoint: Option<&Path>,
+    ) -> Result<Self, RunError> {
+        match checkpoint {
+            Some(path) => Self::resume(model, settings, at, path),
+            None => Self::begin(model, settings, at),
+        }
+    }
+
     /// Makes the LPs and lets each send its first events.
     pub(crate) fn begin(
         model: Arc<M>,

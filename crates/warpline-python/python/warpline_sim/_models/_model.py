@@ -33,6 +33,8 @@ from ._records import View, fields_of, filled, record_of, words_of
 _Handler = Callable[..., Any]
 #: The engines that handlers in the interpreter run on: it is one thread.
 _IN_INTERPRETER = ("sequential", "reverse-check", "saving-check")
+#: The keywords of the model that may differ in a branch of a session.
+_MAY_DIFFER = ("lookahead", "links", "placement", "interpret")
 
 
 class Keywords(OwnSettings, total=False):
@@ -175,16 +177,7 @@ class Model:
         return replace(report, states=None if several else self.read(final, int(lps)))
 
     def open(
-        self,
-        params: Any = None,
-        *,
-        lps: int,
-        states: Any = None,
-        lookahead: float | None = None,
-        links: Any = None,
-        placement: Any = None,
-        interpret: bool | None = None,
-        **own: Unpack[OwnSettings],
+        self, params: Any = None, *, lps: int, **keywords: Unpack[Keywords]
     ) -> ModelSession:
         """Opens the model for a run that goes on step by step, or, with ``resume``, goes on with a
         checkpoint of it. The arguments are those of :meth:`run`::
@@ -196,17 +189,9 @@ class Model:
                 slower = s.branch({"mean": 2.0})
                 slower.run_until()
         """
-        settings: dict[str, Any] = {**own}
-        prepared = self._prepared(
-            params,
-            settings,
-            lps=lps,
-            states=states,
-            lookahead=lookahead,
-            links=links,
-            placement=placement,
-            interpret=interpret,
-        )
+        settings: dict[str, Any] = {**keywords}
+        own = {key: settings.pop(key, None) for key in ("states", *_MAY_DIFFER)}
+        prepared = self._prepared(params, settings, lps=lps, **own)
         try:
             number = _native.session_open_model(prepared.written, settings_of(settings))
         except ModelError as error:
@@ -482,8 +467,8 @@ class ModelSession(Session):
                 raise ConfigurationError(
                     f"{key} cannot differ in a branch: it goes on with what is there"
                 )
-        model, own = self._prepared.model, ("lookahead", "links", "placement", "interpret")
-        given = {key: changes.pop(key) for key in own if key in changes}
+        model = self._prepared.model
+        given = {key: changes.pop(key) for key in _MAY_DIFFER if key in changes}
         prepared = model.prepared_for(self._prepared, params, changes, given)
         settings = settings_of(changes)
         try:
