@@ -29,8 +29,10 @@ pub trait Context<M> {
     /// The number of LPs in the model.
     fn lp_count(&self) -> usize;
 
-    /// The random stream of this LP.
-    fn rng(&mut self) -> &mut Stream;
+    /// The random stream of this LP. Draws take it by a shared reference, so that they may stand in
+    /// a call: `cx.send(cx.rng().lp(lps), cx.rng().exponential(1.0), message)`. They are drawn in
+    /// the order in which they are written.
+    fn rng(&self) -> &Stream;
 
     /// Sends `message` to LP `to`; it arrives after `delay` units of virtual time.
     ///

@@ -1,20 +1,28 @@
 //! Random numbers: each LP has a stream, which is saved and rolled back with it.
 //!
-//! The generator is the 128-bit multiplicative one of PCG (`Pcg64Mcg` of the `rand` family): it has
-//! 16 bytes of state, so saving it costs little. The distributions here use only integer and IEEE
-//! arithmetic and the `libm` crate, so a seed gives the same numbers on every platform. Any other
-//! distribution of the `rand` family works on a [`Stream`] too.
+//! The generator is the 128-bit multiplicative one of PCG: it has 16 bytes of state, so saving it
+//! costs little. It draws what `Pcg64Mcg` of the `rand` family draws, which has no draws through a
+//! shared reference. The distributions here use only integer and IEEE arithmetic and the `libm`
+//! crate, so a seed gives the same numbers on every platform. Any other distribution of the `rand`
+//! family works on a [`Stream`] too.
 
-use std::convert::Infallible;
+use std::{cell::Cell, convert::Infallible, fmt};
 
-use rand_core::TryRng;
-use rand_pcg::Pcg64Mcg;
+use rand_core::{TryRng, utils::fill_bytes_via_next_word};
 
 use crate::{LpId, mix::mix};
 
+/// What each draw multiplies the state by (M. E. O'Neill, *PCG: A Family of Simple Fast
+/// Space-Efficient Statistically Good Algorithms for Random Number Generation*, 2014).
+const MULTIPLIER: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
+
 /// The stream of random numbers of one LP.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stream(Pcg64Mcg);
+///
+/// All draws take `&self`, so that one can stand in the call that uses it:
+/// `cx.send(cx.rng().lp(lps), cx.rng().exponential(1.0), message)`. To the traits of the `rand`
+/// family both a `Stream` and a `&Stream` are generators: `law.sample(&mut cx.rng())`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Stream(Cell<u128>);
 
 impl Stream {
     /// The stream of LP `lp` in a run with seed `seed`.
@@ -22,7 +30,7 @@ impl Stream {
     pub fn for_lp(seed: u64, lp: LpId) -> Self {
         let low = mix(seed, u64::from(lp.get()));
         let high = mix(low, seed.rotate_left(32) ^ u64::from(lp.get()));
-        Self(Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low)))
+        Self::from_words([low, high])
     }
 
     /// The seed of replication number `replication` of a run with seed `seed`.
@@ -42,28 +50,28 @@ impl Stream {
     #[inline]
     #[must_use]
     pub fn from_words([low, high]: [u64; 2]) -> Self {
-        // The state is always odd, and `new` makes it so.
-        Self(Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low)))
+        // The state is always odd.
+        Self(Cell::new(u128::from(high) << 64 | u128::from(low) | 1))
     }
 
     /// 64 random bits.
     #[inline]
-    pub fn bits(&mut self) -> u64 {
-        match self.0.try_next_u64() {
-            Ok(bits) => bits,
-            Err(never) => match never {},
-        }
+    pub fn bits(&self) -> u64 {
+        let state = self.0.get().wrapping_mul(MULTIPLIER);
+        self.0.set(state);
+        let folded = (state >> 64) as u64 ^ state as u64;
+        folded.rotate_right((state >> 122) as u32)
     }
 
     /// Uniform in `0.0 <= x < 1.0`, a multiple of 2<sup>-53</sup>.
     #[inline]
-    pub fn uniform(&mut self) -> f64 {
+    pub fn uniform(&self) -> f64 {
         to_unit(self.bits())
     }
 
     /// Uniform in `low <= x < high`; `low` if the two are equal.
     #[inline]
-    pub fn uniform_in(&mut self, low: f64, high: f64) -> f64 {
+    pub fn uniform_in(&self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.uniform()
     }
 
@@ -72,7 +80,7 @@ impl Stream {
     /// It takes one multiplication and no rejection; the probability of each integer is right up to
     /// 2<sup>-64</sup>.
     #[inline]
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
@@ -85,13 +93,13 @@ impl Stream {
     ///
     /// If the number of the LP does not fit into 32 bits; no engine holds that many LPs.
     #[inline]
-    pub fn lp(&mut self, lps: usize) -> LpId {
+    pub fn lp(&self, lps: usize) -> LpId {
         LpId::from_index(self.below(lps as u64) as usize)
     }
 
     /// True with probability `p`; never for 0, always for 1.
     #[inline]
-    pub fn chance(&mut self, p: f64) -> bool {
+    pub fn chance(&self, p: f64) -> bool {
         self.uniform() < p
     }
 
@@ -103,7 +111,7 @@ impl Stream {
     /// Statistical Software 5(8), 2000; with 256 layers, and with the layer and the abscissa from
     /// different bits.
     #[inline]
-    pub fn exponential(&mut self, mean: f64) -> f64 {
+    pub fn exponential(&self, mean: f64) -> f64 {
         let bits = self.bits();
         let layer = (bits & 0xff) as usize;
         let x = to_unit(bits) * ZIGGURAT.x[layer];
@@ -127,7 +135,7 @@ impl Stream {
     ///
     /// If `layer` is above 255.
     #[cold]
-    pub fn exponential_edge(&mut self, mut layer: usize, mut x: f64) -> f64 {
+    pub fn exponential_edge(&self, mut layer: usize, mut x: f64) -> f64 {
         loop {
             if layer == 0 {
                 // The tail beyond R is an exponential distribution too. 1 - u is never zero.
@@ -150,8 +158,31 @@ impl Stream {
     #[inline]
     #[must_use]
     pub fn words(&self) -> [u64; 2] {
-        let state = self.0.state();
+        let state = self.0.get();
         [state as u64, (state >> 64) as u64]
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Stream({:#x})", self.0.get())
+    }
+}
+
+impl TryRng for &Stream {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(self.bits() as u32)
+    }
+
+    #[inline]
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.bits())
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        fill_bytes_via_next_word(bytes, || self.try_next_u64())
     }
 }
 
@@ -159,16 +190,16 @@ impl TryRng for Stream {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        self.0.try_next_u32()
+        (&*self).try_next_u32()
     }
 
     #[inline]
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        self.0.try_next_u64()
+        (&*self).try_next_u64()
     }
 
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        self.0.try_fill_bytes(bytes)
+        (&*self).try_fill_bytes(bytes)
     }
 }
 
@@ -241,6 +272,8 @@ const fn minus_ln(y: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand_core::Rng;
+    use rand_pcg::Pcg64Mcg;
     use statrs::distribution::{ContinuousCDF, Exp};
 
     fn stream() -> Stream {
@@ -263,7 +296,7 @@ mod tests {
     #[test]
     fn exponential_has_its_distribution() {
         const N: usize = 200_000;
-        let mut rng = stream();
+        let rng = stream();
         let mut draws: Vec<f64> = (0..N).map(|_| rng.exponential(2.0)).collect();
         draws.sort_by(f64::total_cmp);
         let law = Exp::new(0.5).expect("a rate of one half");
@@ -278,7 +311,7 @@ mod tests {
 
     #[test]
     fn below_covers_its_range_evenly() {
-        let mut rng = stream();
+        let rng = stream();
         let mut seen = [0_u32; 7];
         for _ in 0..70_000 {
             seen[rng.below(7) as usize] += 1;
@@ -290,7 +323,7 @@ mod tests {
     /// An LP is drawn from the bits that `below` takes, so a model may use either.
     #[test]
     fn lp_draws_what_below_draws() {
-        let (mut lps, mut numbers) = (stream(), stream());
+        let (lps, numbers) = (stream(), stream());
         let mut seen = [0_u32; 5];
         for _ in 0..50_000 {
             let lp = lps.lp(5);
@@ -310,39 +343,57 @@ mod tests {
         stream().lp(usize::MAX);
     }
 
-    /// A stream goes on where its words were taken, and a stranger draws what it draws.
+    /// A stream goes on where its words were taken, and draws what the generator of `rand` draws.
     #[test]
     fn a_stream_is_its_words() {
-        let mut rng = stream();
+        let rng = stream();
+        let [low, high] = rng.words();
+        let mut peer = Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low));
         let x = Stream::exponential_abscissas();
         for _ in 0..10_000 {
-            let mut copy = Stream::from_words(rng.words());
+            let copy = Stream::from_words(rng.words());
             assert_eq!(copy, rng);
-            let state = rng.words();
-            let state = (u128::from(state[1]) << 64 | u128::from(state[0]))
-                .wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645);
-            let bits = ((state >> 64) as u64 ^ state as u64).rotate_right((state >> 122) as u32);
             let drawn = rng.exponential(1.0);
-            assert_eq!(copy.bits(), bits);
-            assert_eq!(copy.words(), [state as u64, (state >> 64) as u64]);
+            let bits = copy.bits();
+            assert_eq!(peer.next_u64(), bits);
+            assert_eq!(u128::from(copy.words()[1]), peer.state() >> 64);
             let layer = (bits & 0xff) as usize;
             let inside = to_unit(bits) * x[layer];
             let same =
                 if inside < x[layer + 1] { inside } else { copy.exponential_edge(layer, inside) };
-            assert_eq!((same.to_bits(), copy), (drawn.to_bits(), rng.clone()));
+            assert_eq!((same.to_bits(), &copy), (drawn.to_bits(), &rng));
+            let [low, high] = rng.words();
+            peer = Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low));
         }
+    }
+
+    /// All ways to draw as a generator of `rand` are those of the peer.
+    #[test]
+    fn a_stream_is_a_generator_of_rand() {
+        let mut rng = stream();
+        let [low, high] = rng.words();
+        let mut peer = Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low));
+        let (mut bytes, mut expected) = ([0; 13], [0; 13]);
+        for _ in 0..100 {
+            assert_eq!((&rng).next_u32(), peer.next_u32());
+            assert_eq!(rng.next_u64(), peer.next_u64());
+            (&rng).fill_bytes(&mut bytes);
+            peer.fill_bytes(&mut expected);
+            assert_eq!(bytes, expected);
+        }
+        assert_eq!(u128::from(rng.words()[0]), peer.state() & u128::from(u64::MAX));
     }
 
     #[test]
     fn chance_keeps_its_ends() {
-        let mut rng = stream();
+        let rng = stream();
         assert!((0..1000).all(|_| !rng.chance(0.0) && rng.chance(1.0)));
     }
 
     /// Known values: a seed means the same numbers on every platform and in every version.
     #[test]
     fn known_values() {
-        let mut rng = stream();
+        let rng = stream();
         let bits = rng.bits();
         let exponential = [(); 3].map(|()| rng.exponential(1.0).to_bits());
         assert_eq!(bits, 7_335_766_481_991_427_072);

@@ -43,8 +43,8 @@ impl Reversal {
     }
 
     /// The random numbers that the handler drew, in the same order.
-    pub const fn rng(&mut self) -> &mut Stream {
-        &mut self.rng
+    pub const fn rng(&self) -> &Stream {
+        &self.rng
     }
 
     /// The last word that the handler saved with [`Context::note`](crate::Context::note), or 0.

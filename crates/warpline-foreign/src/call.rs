@@ -100,20 +100,20 @@ pub(super) struct Calls {
     pub(super) failures: Failures,
 }
 
-/// The words of a stream, where they are: it is its 128 bits of state and nothing else
-/// ([`is_as_expected`]).
+/// The words of a stream, where they are: it is its 128 bits of state in a `Cell`, which may be
+/// written through a shared reference, and nothing else ([`is_as_expected`]).
 #[inline]
-fn words_of(stream: &mut Stream) -> *mut [u64; 2] {
+fn words_of(stream: &Stream) -> *mut [u64; 2] {
     const { assert!(size_of::<Stream>() == 16 && align_of::<Stream>() >= align_of::<u64>()) };
-    (&raw mut *stream).cast()
+    (&raw const *stream).cast_mut().cast()
 }
 
 /// Whether the words of a stream lie in memory as [`Stream::words`] gives them.
 fn is_as_expected() -> bool {
-    let mut stream = Stream::from_words([5, 7]);
+    let stream = Stream::from_words([5, 7]);
     // SAFETY: they are 16 initialized bytes, aligned as words are, of a stream that is borrowed
     // here alone.
-    unsafe { words_of(&mut stream).read() == [5, 7] }
+    unsafe { words_of(&stream).read() == [5, 7] }
 }
 
 /// An outbox on the stack.
@@ -273,7 +273,7 @@ unsafe extern "C" fn edge(context: *mut HandlerContext, layer: u64, x: f64) -> f
     let context = unsafe { &mut *context };
     // SAFETY: the words are those of the stream that the handler draws from, and of nobody else.
     let words = unsafe { &mut *context.stream };
-    let mut stream = Stream::from_words(*words);
+    let stream = Stream::from_words(*words);
     let drawn = stream.exponential_edge((layer & 0xff) as usize, x);
     *words = stream.words();
     drawn

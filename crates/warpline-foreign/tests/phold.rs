@@ -42,7 +42,7 @@ fn write<T>(context: *mut HandlerContext, name: &str, value: T) {
 type Edge = unsafe extern "C" fn(*mut HandlerContext, u64, f64) -> f64;
 
 /// Draws from the stream of the LP.
-fn stream<T>(context: *mut HandlerContext, draw: impl FnOnce(&mut Stream) -> T) -> T {
+fn stream<T>(context: *mut HandlerContext, draw: impl FnOnce(&Stream) -> T) -> T {
     let words: *mut [u64; 2] = read(context, "stream");
     // SAFETY: the engine lends the handler the two words of the stream.
     let words = unsafe { &mut *words };

@@ -35,7 +35,7 @@ const CASES: [(&str, Techniques); 5] = [
 
 fn main() {
     let rounds = std::env::args().nth(1).map_or(9, |rounds| rounds.parse().expect("a number"));
-    let mut rng = Stream::for_lp(1, LpId::new(0));
+    let rng = Stream::for_lp(1, LpId::new(0));
     let edges: Vec<_> = (0..NODES * FAN_OUT)
         .map(|edge| (edge / FAN_OUT, rng.below(NODES as u64) as usize))
         .collect();

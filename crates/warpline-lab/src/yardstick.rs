@@ -183,7 +183,7 @@ impl<'p> Draws<'p> {
     fn population(&mut self) -> Vec<Bare> {
         let lps = self.params.lps;
         let start = |event: usize| Bare { time: 0.0, lp: (event % lps) as u32 };
-        let delay = |rng: &mut Stream| self.params.lookahead + rng.exponential(self.params.mean);
+        let delay = |rng: &Stream| self.params.lookahead + rng.exponential(self.params.mean);
         (0..self.params.population)
             .map(|event| Bare { time: delay(&mut self.rng), ..start(event) })
             .collect()

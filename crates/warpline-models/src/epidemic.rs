@@ -60,7 +60,7 @@ impl Epidemic {
         params.validate()?;
         let mut contacts = Vec::with_capacity(params.people * params.contacts);
         for region in 0..params.regions {
-            let mut rng = Stream::for_lp(params.contact_seed, LpId::from_index(region));
+            let rng = Stream::for_lp(params.contact_seed, LpId::from_index(region));
             let first = params.first_of(region);
             let here = params.first_of(region + 1) - first;
             for _ in 0..here * params.contacts {

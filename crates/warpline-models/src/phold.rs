@@ -270,7 +270,7 @@ impl<const CAPACITY: usize> Phold<CAPACITY, Box<[u8]>> {
 }
 
 impl<const CAPACITY: usize, R: Rest> Phold<CAPACITY, R> {
-    fn receiver(&self, me: LpId, now: VirtualTime, rng: &mut Stream) -> LpId {
+    fn receiver(&self, me: LpId, now: VirtualTime, rng: &Stream) -> LpId {
         let PholdParams { lps, neighborhood, hot, .. } = self.params;
         if hot > 0.0 && rng.chance(hot) {
             return self.hot_lp(now, rng);
@@ -283,7 +283,7 @@ impl<const CAPACITY: usize, R: Rest> Phold<CAPACITY, R> {
     }
 
     /// An LP of the hot spot, where that is now.
-    fn hot_lp(&self, now: VirtualTime, rng: &mut Stream) -> LpId {
+    fn hot_lp(&self, now: VirtualTime, rng: &Stream) -> LpId {
         let PholdParams { lps, hot_lps, hot_period, .. } = self.params;
         let spot = if hot_lps > 0 { hot_lps } else { lps.div_ceil(HOT_PART) };
         let rounds = if hot_period > 0.0 { now.get() / hot_period } else { 0.0 };

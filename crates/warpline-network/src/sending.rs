@@ -132,7 +132,7 @@ impl Drawn {
             Pattern::Permutation => {
                 // A cycle through all of them, the same in every run.
                 const SEED: u64 = 0x7065_726d;
-                let mut rng = Stream::for_lp(SEED, LpId::new(0));
+                let rng = Stream::for_lp(SEED, LpId::new(0));
                 let mut order: Vec<usize> = (0..all).collect();
                 for last in (1..all).rev() {
                     order.swap(last, rng.below(last as u64 + 1) as usize);
@@ -152,7 +152,7 @@ impl Drawn {
     }
 
     /// Begins another flow.
-    fn begin_flow(&self, sender: Sender, source: &mut Source, rng: &mut Stream) {
+    fn begin_flow(&self, sender: Sender, source: &mut Source, rng: &Stream) {
         source.left = self.flow;
         source.destination = sender.to;
         if self.pattern == Pattern::Uniform {
@@ -172,7 +172,7 @@ impl Drawn {
     }
 
     /// The bytes of the next packet.
-    fn draw_bytes(&self, source: &Source, rng: &mut Stream) -> u32 {
+    fn draw_bytes(&self, source: &Source, rng: &Stream) -> u32 {
         if self.pattern == Pattern::AllReduce {
             let is_last = (u64::from(source.sent) + 1).is_multiple_of(self.chunk);
             let largest = self.sizes.iter().copied().max().unwrap_or(1);
@@ -185,7 +185,7 @@ impl Drawn {
     }
 
     /// When the packet after one of these bytes is due, which is sent now.
-    fn next_due(&self, sender: Sender, source: &mut Source, bytes: u32, rng: &mut Stream) -> f64 {
+    fn next_due(&self, sender: Sender, source: &mut Source, bytes: u32, rng: &Stream) -> f64 {
         let now = source.due;
         let time = transmission(bytes, sender.rate) as f64;
         if source.sent >= self.most {
@@ -206,7 +206,7 @@ impl Drawn {
 
 impl Sending {
     /// What a node sends first.
-    pub(crate) fn start(&self, node: usize, rng: &mut Stream) -> Source {
+    pub(crate) fn start(&self, node: usize, rng: &Stream) -> Source {
         let mut source = Source::NONE;
         match self {
             Self::File(packets) => source.due = due_in(&packets[node], 0),
@@ -225,7 +225,7 @@ impl Sending {
     }
 
     /// The packet of a node that is due now. There is one: its time is finite.
-    pub(crate) fn take(&self, node: usize, source: &mut Source, rng: &mut Stream) -> Due {
+    pub(crate) fn take(&self, node: usize, source: &mut Source, rng: &Stream) -> Due {
         match self {
             Self::File(packets) => {
                 let packet = packets[node][source.sent as usize];

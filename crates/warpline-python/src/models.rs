@@ -28,7 +28,7 @@ pub(crate) fn layout() -> BTreeMap<&'static str, usize> {
 /// words after it.
 #[pyfunction]
 pub(crate) fn exponential(low: u64, high: u64) -> (f64, u64, u64) {
-    let mut stream = Stream::from_words([low, high]);
+    let stream = Stream::from_words([low, high]);
     let drawn = stream.exponential(1.0);
     let [low, high] = stream.words();
     (drawn, low, high)

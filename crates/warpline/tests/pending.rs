@@ -291,7 +291,7 @@ fn random() -> Stream {
 }
 
 /// Fills a set with `population` entries and holds it there; a removal in every 16 operations.
-fn hold(population: u32, holds: u32, mut delay: impl FnMut(&mut Stream) -> f64) -> Vec<Op> {
+fn hold(population: u32, holds: u32, mut delay: impl FnMut(&Stream) -> f64) -> Vec<Op> {
     let mut rng = random();
     let fill: Vec<_> =
         (0..population).map(|id| Op::Insert(Key::new(delay(&mut rng), id))).collect();
@@ -309,14 +309,14 @@ fn hold(population: u32, holds: u32, mut delay: impl FnMut(&mut Stream) -> f64) 
 }
 
 /// Any time: the exponent is uniform, so near and far entries are equally likely.
-fn random_key(rng: &mut Stream) -> Key {
+fn random_key(rng: &Stream) -> Key {
     Key { time_bits: rng.below(f64::MAX.to_bits()), id: 0 }
 }
 
 #[test]
 fn all_times_equal() {
     for time in [0.0, 1.0, 1e300] {
-        let mut rng = random();
+        let rng = random();
         let mut script: Vec<_> =
             (0..5000).map(|_| Op::Insert(Key::new(time, rng.below(1 << 30) as u32))).collect();
         script.extend((0..5000).map(|_| Op::Hold(0.0)));
@@ -405,7 +405,7 @@ fn exponentially_growing_gaps() {
 /// From one entry to 20 000 and back, by two inserts per pop and then two pops per insert.
 #[test]
 fn growing_and_shrinking_population() {
-    let mut rng = random();
+    let rng = random();
     let mut script = vec![Op::Insert(Key::new(0.0, 0))];
     for _ in 0..20_000 {
         let extra = rng.exponential(1.0);
@@ -420,7 +420,7 @@ fn growing_and_shrinking_population() {
 /// Time Warp: popped entries, and new ones, are inserted below the last popped time, repeatedly.
 #[test]
 fn inserts_below_the_last_popped() {
-    let mut rng = random();
+    let rng = random();
     let mut script: Vec<_> =
         (0..3000).map(|id| Op::Insert(Key::new(rng.exponential(1000.0), id))).collect();
     for round in 0..300_u32 {
@@ -435,7 +435,7 @@ fn inserts_below_the_last_popped() {
 /// A removal that is only noted must not take the entry that is inserted after it.
 #[test]
 fn removed_entries_come_back() {
-    let mut rng = random();
+    let rng = random();
     let mut script: Vec<_> =
         (0..2000).map(|id| Op::Insert(Key::new(rng.exponential(1.0), id))).collect();
     for _ in 0..3000 {
@@ -489,7 +489,7 @@ fn extreme_times() {
     for &base in EXTREMES {
         // Many entries at one extreme determine the widths; then the others are inserted and
         // popped.
-        let mut rng = random();
+        let rng = random();
         let crowd = |id: u32| Key::new((base * (1.0 + rng.uniform())).min(f64::MAX), 100 + id);
         let mut script: Vec<_> = (0..1000).map(crowd).map(Op::Insert).collect();
         script.extend(all.iter().copied());

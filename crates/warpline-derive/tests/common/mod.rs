@@ -25,7 +25,7 @@ impl Context<()> for Logging<'_> {
         1
     }
 
-    fn rng(&mut self) -> &mut Stream {
+    fn rng(&self) -> &Stream {
         unimplemented!("nothing is drawn")
     }
 

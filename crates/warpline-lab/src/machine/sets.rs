@@ -92,7 +92,7 @@ mod tests {
     fn sets_are_in_order_of_use() {
         let mut sets = Sets::new(Geometry { sets: 2, ways: 3 }, Replacement::Lru, 0);
         let mut used: [Vec<u32>; 2] = Default::default();
-        let mut random = Stream::for_lp(1, LpId::new(0));
+        let random = Stream::for_lp(1, LpId::new(0));
         for _ in 0..1_000 {
             let number = random.below(10) as u32;
             let model = &mut used[number as usize % 2];

@@ -51,8 +51,8 @@ impl<M: fmt::Debug> Context<M> for Sends<M> {
         self.lp_count
     }
 
-    fn rng(&mut self) -> &mut Stream {
-        &mut self.rng
+    fn rng(&self) -> &Stream {
+        &self.rng
     }
 
     fn send(&mut self, to: LpId, delay: f64, message: M) {

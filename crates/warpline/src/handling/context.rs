@@ -176,7 +176,7 @@ impl<T, K: Sink<T>> Context<T> for Handling<'_, K> {
     }
 
     #[inline]
-    fn rng(&mut self) -> &mut Stream {
+    fn rng(&self) -> &Stream {
         self.rng
     }
 

@@ -191,7 +191,7 @@ impl<const BY_FIELD: bool> Toy<BY_FIELD> {
         Note { value, budget, _token: Arc::clone(&self.token) }
     }
 
-    fn delay(&self, rng: &mut Stream) -> f64 {
+    fn delay(&self, rng: &Stream) -> f64 {
         let delay = self.delays[rng.below(self.delays.len() as u64) as usize];
         if delay < 0.0 { rng.exponential(-delay) } else { delay }
     }

@@ -30,7 +30,7 @@ pub(crate) struct HandlerCall {
 pub(crate) type Hook = dyn Fn(HandlerCall) -> Option<&'static str> + Send + Sync;
 
 /// Draws the receiver of an event, out of that many LPs, and its delay.
-pub(crate) type Next = fn(&mut Stream, usize) -> (LpId, f64);
+pub(crate) type Next = fn(&Stream, usize) -> (LpId, f64);
 
 /// The arguments of the calls to the output handler, in order.
 pub(crate) type Lines = Arc<Mutex<Vec<(EventKey, LpId, u64)>>>;

@@ -193,14 +193,14 @@ impl Spec {
         self.lookahead.unwrap_or(0.0) > 0.0 && self.lp_count() > 1
     }
 
-    fn delay(&self, to_itself: bool, rng: &mut Stream) -> f64 {
+    fn delay(&self, to_itself: bool, rng: &Stream) -> f64 {
         let delay = self.delays[rng.below(self.delays.len() as u64) as usize];
         let delay = if delay < 0.0 { rng.exponential(-delay) } else { delay };
         // An event to another LP respects the lookahead.
         if to_itself { delay } else { delay + self.lookahead.unwrap_or(0.0) }
     }
 
-    fn kind(&self, rng: &mut Stream) -> Option<Io> {
+    fn kind(&self, rng: &Stream) -> Option<Io> {
         let [blocking, non_blocking] = self.io;
         let dice = if blocking + non_blocking > 0.0 { rng.uniform() } else { 1.0 };
         if dice < blocking {
@@ -412,7 +412,7 @@ impl Context<Message> for PlainContext<'_> {
         self.lp_count
     }
 
-    fn rng(&mut self) -> &mut Stream {
+    fn rng(&self) -> &Stream {
         self.rng
     }
 

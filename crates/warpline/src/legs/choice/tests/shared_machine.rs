@@ -16,7 +16,7 @@ const WORKERS: [usize; 5] = [1, 2, 2, 1, 1];
 struct Cores([(f64, f64); 2]);
 
 impl Cores {
-    fn new(dice: &mut Stream) -> Self {
+    fn new(dice: &Stream) -> Self {
         Self([(); 2].map(|()| (2.5e-3 + 2e-3 * dice.uniform(), 10e-3 * dice.uniform())))
     }
 
