@@ -1,10 +1,26 @@
-//! What the code calls that `#[derive(State)]` and `#[derive(Value)]` write. It is no interface for
-//! anybody else, and may change at any time.
+//! What the code calls that `#[derive(State)]`, `#[derive(Value)]` and `#[derive(Statistics)]` write.
+//! It is no interface for anybody else, and may change at any time.
 //!
 //! Fields are written and read one after the other: `at` is where the next one begins. All of it is
 //! inlined, and the places become constants.
 
 pub use crate::undo::{Moves, Owned, State, Undo, UndoLog, Value};
+
+/// What the code of `#[derive(Statistics)]` calls.
+pub mod statistics {
+    pub use crate::{
+        Figure, Picture, Results, VirtualTime,
+        statistics::{Findings, Label, Statistics},
+    };
+
+    /// The statistics of all LPs, merged in their order.
+    pub fn merged<S: Statistics>(summaries: impl Iterator<Item = S>) -> S {
+        summaries.fold(S::default(), |mut all, one| {
+            all.merge(&one);
+            all
+        })
+    }
+}
 
 /// The words that a field is written to.
 #[inline(always)]

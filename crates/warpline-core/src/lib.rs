@@ -11,9 +11,10 @@
 //! 3. [`Stream`]: random numbers that are rolled back together with the LP that drew them.
 //! 4. [`State`](trait@State), with [`Tracked`] fields, and [`Reversal`]: two ways to undo an event
 //!    without a copy of the whole LP.
-//! 5. [`CommitDigest`]: shows that two runs committed the same events.
-//! 6. [`Wire`]: turns messages into bytes and back, for runs on several ranks.
-//! 7. [`Fault`] and [`ModelError`]: the mistakes of models, and how they are reported.
+//! 5. [`Statistics`](trait@Statistics) and [`Results`]: what a model observes and reports.
+//! 6. [`CommitDigest`]: shows that two runs committed the same events.
+//! 7. [`Wire`]: turns messages into bytes and back, for runs on several ranks.
+//! 8. [`Fault`] and [`ModelError`]: the mistakes of models, and how they are reported.
 
 #![forbid(unsafe_code)]
 
@@ -27,8 +28,11 @@ mod ids;
 mod key;
 mod mix;
 mod model;
+mod picture;
 mod random;
+mod results;
 mod reversal;
+pub mod statistics;
 mod time;
 mod tracked;
 pub mod undo;
@@ -42,13 +46,18 @@ pub use ids::LpId;
 pub use key::{EventKey, STEP_MAX};
 pub use mix::mix;
 pub use model::{Difference, Link, LogicalProcess, Model, Wires};
+pub use picture::{Picture, Shape};
 pub use random::Stream;
+pub use results::{Figure, Results};
 pub use reversal::Reversal;
+pub use statistics::{
+    Collected, Counter, Level, Statistics, Tally, TrackedHistogram, TrackedQuantiles, TrackedSeries,
+};
 pub use time::{InvalidTime, VirtualTime};
 pub use tracked::{
     Tracked, TrackedDeque, TrackedHashMap, TrackedHeap, TrackedMap, TrackedSet, TrackedVec,
 };
 pub use undo::{Saving, State, Undo, UndoLog, Value};
 // The macros have the names of the traits that they implement.
-pub use warpline_derive::{State, Value};
+pub use warpline_derive::{State, Statistics, Value};
 pub use wire::{Wire, WireError, append_words, take_bytes, take_words};

@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Context, EventKey, IoContext, LpId, Reversal, Saving, VirtualTime, Wire};
+use crate::{Collected, Context, EventKey, IoContext, LpId, Reversal, Saving, VirtualTime, Wire};
 
 /// A logical process (LP): private state that changes only when an event arrives.
 ///
@@ -90,6 +90,10 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     /// [`Saving::BY_FIELD`] for a type that derives [`State`](crate::State), the fields save what
     /// they change.
     const SAVING: Saving<Self> = Saving::BY_COPY;
+
+    /// Where the [statistics](crate::statistics) of this LP are, if it collects any: a run with a
+    /// warm-up lets them begin anew at its end.
+    const STATISTICS: Collected<Self> = Collected::NONE;
 
     /// A number that is equal for equal messages and differs for different ones, or a hash of the
     /// whole contents; `None` if there is no such number. The speculative engine compares it: what
@@ -214,9 +218,10 @@ pub trait Model: Send + Sync + Sized {
     }
 
     /// What two summaries of an LP differ in, for a model whose results are of use for an interval
-    /// of a run, too ([`Difference`]).
+    /// of a run, too ([`Difference`]). By default its [statistics](LogicalProcess::STATISTICS) know
+    /// it, if it has any.
     fn difference(&self) -> Option<Difference<Self>> {
-        None
+        Self::Lp::STATISTICS.difference()
     }
 
     /// How messages and summaries become bytes, for a model that runs on several ranks: plain old

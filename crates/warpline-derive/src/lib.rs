@@ -1,4 +1,5 @@
-//! The macros that write how states are saved: `#[derive(State)]` and `#[derive(Value)]`.
+//! The macros that write how states are saved, `#[derive(State)]` and `#[derive(Value)]`, and how
+//! what they observe is reported, `#[derive(Statistics)]`.
 //!
 //! Model authors use them through `warpline`, which has the traits of the same names. A macro has
 //! to be in a crate of its own; this one knows nothing of engines, and writes calls of the hidden
@@ -9,6 +10,7 @@
 mod implement;
 mod input;
 mod state;
+mod statistics;
 mod value;
 mod words;
 
@@ -184,6 +186,103 @@ pub fn derive_state(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(Value, attributes(state))]
 pub fn derive_value(input: TokenStream) -> TokenStream {
     expand(parse_macro_input!(input as DeriveInput), value::derive)
+}
+
+/// Writes the trait `Statistics` for a struct whose fields are statistics, or structs of them. It
+/// writes `Results`, too, so that the struct can be the output of a model, and `Sum`, so that
+/// `reduce` is `summaries.sum()`.
+///
+/// A field is named once: its name is that of its figures (`waits_mean`), and the first paragraph
+/// of its doc comment is their meaning in reports. `#[statistic(unit = "customers")]` says the unit
+/// of what it observes, and `#[statistic(time = "minutes")]` on the struct that of virtual time.
+///
+/// The struct has `Clone` and `Default` (or derives `State`, which writes `Clone`).
+///
+/// ```
+/// use warpline::{
+///     Collected, Context, Counter, LogicalProcess, LpId, Model, Results, Simulation, Statistics,
+///     Tally, VirtualTime,
+/// };
+///
+/// #[derive(Clone, Debug, Default, Statistics)]
+/// #[statistic(time = "minutes")]
+/// struct Observed {
+///     /// Customers who came.
+///     #[statistic(unit = "customers")]
+///     came: Counter,
+///     /// How long they wait for a teller.
+///     #[statistic(unit = "minutes")]
+///     waits: Tally,
+/// }
+///
+/// #[derive(Clone, Debug, Default)]
+/// struct Branch {
+///     free_at: f64,
+///     observed: Observed,
+/// }
+///
+/// struct Bank;
+///
+/// impl LogicalProcess for Branch {
+///     type Model = Bank;
+///     type Message = ();
+///     type Summary = Observed;
+///     const STATISTICS: Collected<Self> = Collected::in_field(|branch| &mut branch.observed);
+///
+///     fn start(&mut self, _: &Bank, cx: &mut impl Context<()>) {
+///         cx.send(cx.me(), cx.rng().exponential(1.0), ());
+///     }
+///
+///     fn handle(&mut self, _: &Bank, (): &(), cx: &mut impl Context<()>) {
+///         let now = cx.now().get();
+///         let begins = self.free_at.max(now);
+///         self.free_at = begins + cx.rng().exponential(0.8);
+///         self.observed.came.increment();
+///         self.observed.waits.add(begins - now);
+///         cx.send(cx.me(), cx.rng().exponential(1.0), ());
+///     }
+///
+///     fn finish(self, _: &Bank, end: VirtualTime) -> Observed {
+///         self.observed.until(end)
+///     }
+/// }
+///
+/// impl Model for Bank {
+///     type Lp = Branch;
+///     type Output = Observed;
+///
+///     fn name(&self) -> &str {
+///         "bank"
+///     }
+///
+///     fn lp_count(&self) -> usize {
+///         4
+///     }
+///
+///     fn make_lp(&self, _: LpId) -> Branch {
+///         Branch::default()
+///     }
+///
+///     fn reduce(&self, branches: impl Iterator<Item = Observed>) -> Observed {
+///         branches.sum()
+///     }
+/// }
+///
+/// # fn main() -> Result<(), warpline::RunError> {
+/// let report = Simulation::new(Bank).warm_up(100.0).end(1_000.0).run()?;
+/// let figures = report.output.figures();
+/// assert_eq!(figures[1].name, "came_rate");
+/// assert_eq!(figures[1].unit, "customers/minutes");
+/// assert!((figures[1].value - 4.0).abs() < 0.2);
+/// assert_eq!(figures[2].meaning, "How long they wait for a teller: mean");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// `#[statistic(crate = warpline_core)]` on the struct is that of [`State`](derive@State#paths).
+#[proc_macro_derive(Statistics, attributes(statistic))]
+pub fn derive_statistics(input: TokenStream) -> TokenStream {
+    expand(parse_macro_input!(input as DeriveInput), statistics::derive)
 }
 
 type Derive = fn(DeriveInput) -> Result<proc_macro2::TokenStream>;

@@ -46,4 +46,11 @@ impl<T: Value> Tracked<T> {
     }
 }
 
+impl<T> Tracked<T> {
+    /// The value, to change it where no event can be undone any more.
+    pub(crate) const fn outside_of_events(&mut self) -> &mut T {
+        &mut self.contents
+    }
+}
+
 tracked!(Tracked<T>, T, T);

@@ -1,0 +1,176 @@
+//! `#[derive(Statistics)]`.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::{
+    Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Generics, Index, Lit, LitStr,
+    Member, Meta, Path, Result, parse_quote, parse_quote_spanned, spanned::Spanned,
+};
+
+/// A field of the struct, and how reports call it.
+struct Observed {
+    field: Field,
+    member: Member,
+    name: String,
+    unit: String,
+    meaning: String,
+}
+
+pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
+    let DeriveInput { attrs, ident, generics, data, .. } = input;
+    let Data::Struct(data) = data else {
+        return Err(Error::new(ident.span(), "statistics are the fields of a struct"));
+    };
+    let OfType { home, time } = OfType::new(&attrs)?;
+    let fields = data.fields.into_iter().enumerate();
+    let fields = fields.map(|(index, field)| Observed::new(index, field));
+    let fields = fields.collect::<Result<Vec<_>>>()?;
+    let of = quote!(#home::derived::statistics);
+    let generics = bounded(generics, &fields, &of);
+    let (parameters, arguments, clause) = generics.split_for_impl();
+    // At the field's type, where an error about it belongs.
+    let each = |call: &dyn Fn(&Observed) -> TokenStream| -> Vec<TokenStream> {
+        fields.iter().map(call).collect()
+    };
+    let call = |function: TokenStream| {
+        each(&|Observed { field, member, .. }| {
+            let ty = &field.ty;
+            quote_spanned!(ty.span()=> <#ty as #of::Statistics>::#function(&mut self.#member, with);)
+        })
+    };
+    let (reset, close) = (call(quote!(reset)), call(quote!(close)));
+    let merge = each(&|Observed { field, member, .. }| {
+        let ty = &field.ty;
+        quote!(<#ty as #of::Statistics>::merge(&mut self.#member, &with.#member);)
+    });
+    let since = each(&|Observed { field, member, .. }| {
+        let ty = &field.ty;
+        quote!(#member: <#ty as #of::Statistics>::since(&self.#member, &with.#member))
+    });
+    let tell = each(&|Observed { field, member, name, unit, meaning }| {
+        let ty = &field.ty;
+        quote! {
+            <#ty as #of::Statistics>::tell(
+                &self.#member, &label.part(#name, #unit, #meaning), to,
+            );
+        }
+    });
+    Ok(quote! {
+        #[automatically_derived]
+        impl #parameters #of::Statistics for #ident #arguments #clause {
+            fn reset(&mut self, with: #of::VirtualTime) { #(#reset)* }
+            fn close(&mut self, with: #of::VirtualTime) { #(#close)* }
+            fn merge(&mut self, with: &Self) { #(#merge)* }
+            fn since(&self, with: &Self) -> Self { Self { #(#since),* } }
+            fn tell(&self, label: &#of::Label<'_>, to: &mut #of::Findings) {
+                let label = label.in_time(#time);
+                #(#tell)*
+            }
+        }
+        #[automatically_derived]
+        impl #parameters #of::Results for #ident #arguments #clause {
+            fn figures(&self) -> ::std::vec::Vec<#of::Figure> { #of::Findings::of(self).figures }
+            fn pictures(&self) -> ::std::vec::Vec<#of::Picture> { #of::Findings::of(self).pictures }
+        }
+        #[automatically_derived]
+        impl #parameters ::core::iter::Sum for #ident #arguments #clause {
+            fn sum<I: ::core::iter::Iterator<Item = Self>>(summaries: I) -> Self {
+                #of::merged(summaries)
+            }
+        }
+    })
+}
+
+impl Observed {
+    fn new(index: usize, field: Field) -> Result<Self> {
+        let mut unit = None;
+        each(&field.attrs, |meta| {
+            if !meta.path.is_ident("unit") {
+                return Err(meta.error("of a statistic only `unit = \"…\"` can be said"));
+            }
+            once(&mut unit, &meta)
+        })?;
+        let (member, name) = match &field.ident {
+            Some(ident) => {
+                let name = ident.to_string().trim_start_matches("r#").to_owned();
+                (Member::Named(ident.clone()), name)
+            }
+            None => (Member::Unnamed(Index::from(index)), index.to_string()),
+        };
+        let (unit, meaning) = (unit.unwrap_or_default(), meaning(&field.attrs));
+        Ok(Self { field, member, name, unit, meaning })
+    }
+}
+
+/// What the attributes of the whole type say.
+struct OfType {
+    home: Path,
+    time: String,
+}
+
+impl OfType {
+    fn new(attributes: &[Attribute]) -> Result<Self> {
+        let (mut home, mut time) = (None, None);
+        each(attributes, |meta| {
+            if meta.path.is_ident("time") {
+                return once(&mut time, &meta);
+            }
+            if !meta.path.is_ident("crate") {
+                let what = "of all statistics only `time = \"…\"`, the unit of virtual time, and \
+                            `crate = path` can be said; `unit` belongs to a field";
+                return Err(meta.error(what));
+            }
+            match home.replace(meta.value()?.parse()?) {
+                Some(_) => Err(meta.error("`crate` was said before")),
+                None => Ok(()),
+            }
+        })?;
+        let home = home.unwrap_or_else(|| parse_quote!(::warpline));
+        Ok(Self { home, time: time.unwrap_or_default() })
+    }
+}
+
+/// Reads a text that may be said once.
+fn once(text: &mut Option<String>, meta: &syn::meta::ParseNestedMeta<'_>) -> Result<()> {
+    match text.replace(meta.value()?.parse::<LitStr>()?.value()) {
+        Some(_) => Err(meta.error("it was said before")),
+        None => Ok(()),
+    }
+}
+
+/// The attributes `#[statistic(…)]`, each thing in them by itself.
+fn each(
+    attributes: &[Attribute],
+    mut read: impl FnMut(syn::meta::ParseNestedMeta<'_>) -> Result<()>,
+) -> Result<()> {
+    let ours = attributes.iter().filter(|attribute| attribute.path().is_ident("statistic"));
+    ours.into_iter().try_for_each(|attribute| attribute.parse_nested_meta(&mut read))
+}
+
+/// The first paragraph of a doc comment, without the full stop: what reports say of a figure.
+fn meaning(attributes: &[Attribute]) -> String {
+    let text = |attribute: &Attribute| match &attribute.meta {
+        Meta::NameValue(it) if it.path.is_ident("doc") => match &it.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let lines: Vec<_> = attributes.iter().filter_map(text).collect();
+    let first = lines.iter().map(|line| line.trim()).take_while(|line| !line.is_empty());
+    let meaning = first.collect::<Vec<_>>().join(" ");
+    meaning.strip_suffix('.').unwrap_or(&meaning).to_owned()
+}
+
+/// The generics, with the bounds that fields of generic types need.
+fn bounded(mut generics: Generics, fields: &[Observed], of: &TokenStream) -> Generics {
+    if generics.type_params().next().is_some() {
+        let predicates = &mut generics.make_where_clause().predicates;
+        predicates.push(parse_quote!(Self: ::core::clone::Clone + ::core::default::Default));
+        for Observed { field, .. } in fields {
+            let ty = &field.ty;
+            predicates.push(parse_quote_spanned!(ty.span()=> #ty: #of::Statistics));
+        }
+    }
+    generics
+}
