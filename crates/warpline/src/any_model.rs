@@ -22,6 +22,7 @@ use crate::{
     picture::Picture,
     session::ranks::{At, Service},
     settings::Settings,
+    warming,
 };
 
 /// What a [`Simulation`](crate::Simulation) runs: every [`Model`], [`AnyModel`], and [`Only`].
@@ -56,7 +57,7 @@ impl<M: Model> Runnable for M {
     type Output = M::Output;
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
-        All::run(self, job, None).map(output_of)
+        warming::run::<M, All>(self, job).map(output_of)
     }
 
     fn serve(&self, service: Service<'_>) -> Result<(), RunError> {
@@ -106,7 +107,7 @@ impl<E: Engines, M: Model> Runnable for Only<E, M> {
     type Output = M::Output;
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
-        E::run(&*self.model, job, None).map(output_of)
+        warming::run::<M, E>(&self.model, job).map(output_of)
     }
 
     fn serve(&self, service: Service<'_>) -> Result<(), RunError> {

@@ -236,6 +236,12 @@ pub(crate) fn refuse_cuts(engine: EngineKind, has_cut: bool) -> Result<(), Confi
     ConfigError::check(!has_cut, "engine", engine, allowed)
 }
 
+/// Whether an engine begins with cuts and leaves them.
+pub(crate) const fn takes_cuts(engine: EngineKind) -> bool {
+    use EngineKind::{Intervals, Profile, ReverseCheck, SavingCheck};
+    !matches!(engine, Intervals | Profile | ReverseCheck | SavingCheck)
+}
+
 /// The settings with the weights that a trial has counted, if they ask for one.
 pub(crate) fn after_trial(
     count: impl FnOnce(Trial<'_>) -> Result<Vec<u64>, RunError>,

@@ -68,12 +68,13 @@ pub mod timeline;
 mod timewarp;
 mod tuning;
 pub mod warm_up;
+mod warming;
 mod watch;
 mod worker_limit;
 
 pub use any_model::{AnyModel, Only, Runnable};
 pub use error::{ConfigError, RunError};
-pub use report::{Figure, HeapMemory, Report, Results};
+pub use report::{HeapMemory, Report};
 pub use session::Session;
 pub use settings::{
     Auto, Balance, Conservative, Engine, Intervals, Profile, ReverseCheck, SavingCheck, Sequential,
@@ -81,9 +82,10 @@ pub use settings::{
 };
 pub use simulation::Simulation;
 pub use warpline_core::{
-    Context, Difference, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, ModelError,
-    Reversal, Saving, State, Stream, Tracked, TrackedDeque, TrackedHashMap, TrackedHeap,
-    TrackedMap, TrackedSet, TrackedVec, Value, VirtualTime,
+    Collected, Context, Counter, Difference, EventKey, Figure, Io, IoContext, Level, Link,
+    LogicalProcess, LpId, Model, ModelError, Results, Reversal, Saving, State, Statistics, Stream,
+    Tally, Tracked, TrackedDeque, TrackedHashMap, TrackedHeap, TrackedHistogram, TrackedMap,
+    TrackedQuantiles, TrackedSeries, TrackedSet, TrackedVec, Value, VirtualTime,
 };
 pub use watch::Progress;
 pub use worker_limit::WorkerLimit;
@@ -116,6 +118,12 @@ pub mod state {
         heap_block,
         undo::{Entry, Moves, Owned, Undo, UndoLog},
     };
+}
+
+pub mod statistics {
+    //! Statistics: what a model observes of itself, and how it is told.
+
+    pub use warpline_core::statistics::*;
 }
 
 pub mod time {

@@ -214,6 +214,11 @@ impl LpDirectory {
         (local < self.here.len()).then_some(local)
     }
 
+    /// Whether an LP is at this rank.
+    pub(crate) fn is_here(&self, lp: LpId) -> bool {
+        self.local(self.place(lp).worker).is_some()
+    }
+
     /// The number among all workers of a worker of this rank.
     #[inline]
     pub(crate) fn global(&self, local: usize) -> WorkerId {

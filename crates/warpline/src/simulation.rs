@@ -77,6 +77,18 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         self
     }
 
+    /// Lets the [statistics](crate::statistics) of all LPs begin anew at this virtual time: results
+    /// are of what happens from then on. The run commits the same events, and pauses there for as
+    /// long as it takes to hand all LPs over.
+    ///
+    /// For models whose LPs say where their statistics are
+    /// ([`LogicalProcess::STATISTICS`](crate::LogicalProcess::STATISTICS)).
+    #[must_use]
+    pub fn warm_up(mut self, until: f64) -> Self {
+        self.settings.warm_up = until;
+        self
+    }
+
     /// Limits the bytes that event buffers take. The sequential engine keeps pending events in
     /// them, the conservative one also those that were handled in the current window,
     /// Time Warp also processed ones with their saved states: it fossil-collects, holds workers

@@ -55,7 +55,7 @@ fn simulate(seed: u64) -> u64 {
     // In every other run, LPs move from leg to leg, wherever chance sends them.
     let balance = if dice.one_in(2) { Balance::Randomly(0.3) } else { Balance::On };
     let engine = Auto { workers: 3, placement, pin: false, balance, ..Auto::default() };
-    let settings = Settings { seed, end, memory: None, leaves_cut: false, engine };
+    let settings = Settings { seed, end, engine, ..Settings::default() };
     let truth = Truth::new(&toy, settings.with(Sequential::default()));
     let stop = dice.one_in(6).then(|| dice.0.below(20));
     let legs = if dice.one_in(4) {

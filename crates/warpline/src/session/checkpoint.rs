@@ -29,6 +29,7 @@ use crate::{
     event::Event,
     files::PartialFile,
     handling::Lp,
+    settings::Settings,
 };
 use blocks::{BlockReader, BlockWriter};
 
@@ -51,6 +52,8 @@ pub struct Checkpoint {
     pub parameters: String,
     /// The seed.
     pub seed: u64,
+    /// Where the statistics begin anew; 0 without a warm-up.
+    pub warm_up: f64,
     /// How many LPs there are.
     pub lps: u64,
     /// How many events are pending.
@@ -118,13 +121,14 @@ impl Checkpoint {
         postcard::from_bytes(&block).map_err(|error| damaged(format!("its head: {error}")))
     }
 
-    fn of<M: Model>(model: &M, seed: u64, state: &State<M>) -> Self {
+    fn of<M: Model>(model: &M, settings: &Settings, state: &State<M>) -> Self {
         let Cut { lps, pending, .. } = &state.whole.0;
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             model: model.name().to_owned(),
             parameters: text_of(model.parameters()),
-            seed,
+            seed: settings.seed,
+            warm_up: settings.warm_up,
             lps: lps.len() as u64,
             pending_events: pending.len() as u64,
             now: state.now.get(),
@@ -135,8 +139,9 @@ impl Checkpoint {
         }
     }
 
-    /// Whether a run of this model with this seed may go on with it; otherwise why not.
-    fn check<M: Model>(&self, model: &M, seed: u64) -> Result<(), String> {
+    /// Whether a run of this model with these settings may go on with it; otherwise why not.
+    fn check<M: Model>(&self, model: &M, settings: &Settings) -> Result<(), String> {
+        let &Settings { seed, warm_up, .. } = settings;
         if self.model != model.name() {
             return Err(format!("it is of the model {}, and not of {}", self.model, model.name()));
         }
@@ -147,6 +152,12 @@ impl Checkpoint {
         }
         if self.seed != seed {
             return Err(format!("it is of seed {}, and not of {seed}", self.seed));
+        }
+        if self.warm_up.to_bits() != warm_up.to_bits() {
+            return Err(format!(
+                "its statistics begin at virtual time {}, and not at {warm_up}",
+                self.warm_up
+            ));
         }
         if self.version != env!("CARGO_PKG_VERSION") {
             return Err(format!(
@@ -235,8 +246,8 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
     /// Those of [`save`](Self::save).
     pub fn save_with(&self, path: &Path, attached: &[u8]) -> Result<(), RunError> {
         let state = self.state()?;
-        let seed = self.settings.seed;
-        let written = self.guard(|| write(&*self.model, seed, state, attached, path))?;
+        let write = || write(&*self.model, &self.settings, state, attached, path);
+        let written = self.guard(write)?;
         Ok(written.map_err(|refusal| refused(path, refusal))?)
     }
 
@@ -248,20 +259,20 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
 
     /// The state that a checkpoint has, for a session of this model, and what is attached.
     pub(super) fn load(&self, path: &Path) -> Result<(State<M>, Vec<u8>), RunError> {
-        let read = self.guard(|| read(&*self.model, self.settings.seed, path))?;
+        let read = self.guard(|| read(&*self.model, &self.settings, path))?;
         Ok(read.map_err(|refusal| refused(path, refusal))?)
     }
 }
 
 fn write<M: Model>(
     model: &M,
-    seed: u64,
+    settings: &Settings,
     state: &State<M>,
     attached: &[u8],
     path: &Path,
 ) -> Result<(), Refusal> {
     let codec = codec_of(model)?;
-    let head = Checkpoint::of(model, seed, state);
+    let head = Checkpoint::of(model, settings, state);
     let head = postcard::to_allocvec(&head).map_err(|error| Refusal::Other(error.to_string()))?;
     let Cut { lps, pending, .. } = &state.whole.0;
     let path = &named_by(path);
@@ -332,11 +343,15 @@ fn write_all<T>(
     Ok(())
 }
 
-fn read<M: Model>(model: &M, seed: u64, path: &Path) -> Result<(State<M>, Vec<u8>), Refusal> {
+fn read<M: Model>(
+    model: &M,
+    settings: &Settings,
+    path: &Path,
+) -> Result<(State<M>, Vec<u8>), Refusal> {
     let codec = codec_of(model)?;
     let mut reader = BlockReader::open(BufReader::new(fs::File::open(path)?))?;
     let head = Checkpoint::head(&mut reader)?;
-    head.check(model, seed).map_err(Refusal::Other)?;
+    head.check(model, settings).map_err(Refusal::Other)?;
     let (mut lps, mut pending) = (Vec::new(), Vec::new());
     let count = model.lp_count();
     read_all(&mut reader, blocks::LPS, &mut lps, |bytes| codec.read_lp(bytes))?;

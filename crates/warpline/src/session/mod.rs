@@ -18,15 +18,9 @@ mod codec;
 mod engine;
 pub(crate) mod ranks;
 mod snapshot;
+mod steps;
 
-use std::{
-    fmt,
-    marker::PhantomData,
-    ops::ControlFlow,
-    path::Path,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fmt, marker::PhantomData, path::Path, sync::Arc, time::Duration};
 
 use warpline_core::{EventKey, LogicalProcess, LpId, Model, VirtualTime};
 
@@ -34,15 +28,15 @@ pub use checkpoint::{Checkpoint, previous};
 pub use snapshot::Snapshot;
 
 use crate::{
-    ConfigError, Details, Progress, Report, RunError, Totals,
+    ConfigError, Details, Report, RunError, Totals,
     cut::{Rest, Whole},
-    engines::{All, Engines, Job, after_trial},
+    engines::{All, Engines, after_trial},
     event::{Buffer, Event, Inline},
     handling::{Lp, Value},
-    panics,
-    run::{self, Ranks},
+    panics, run,
     settings::{Parallel, Settings},
-    watch::{Before, Watch},
+    warming,
+    watch::Watch,
 };
 use ranks::{At, Home};
 
@@ -164,85 +158,12 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         watch: Watch<'a>,
     ) -> Result<Self, RunError> {
         ConfigError::check(home.ranks() > 0, "ranks", home.ranks(), "1 or more")?;
+        warming::check::<M>(&settings)?;
         panics::catch(|| Self::check_engine(&model, &settings.engine, home.ranks()))
             .map_err(|fault| run::model_error(fault, None, &settings.parallel()))??;
         let settings = after_trial(|trial| E::count(&*model, trial), &settings)?.into_owned();
         let (attached, engines) = (Vec::new(), PhantomData);
         Ok(Self { model, settings, home, watch, state: None, attached, engines })
-    }
-
-    /// Runs all events that are due before `time`, an infinite one for all events. Those at `time`
-    /// itself are not handled yet.
-    ///
-    /// # Errors
-    ///
-    /// - [`RunError::Config`] with the key `until` if `time` is earlier than [`now`](Self::now), or
-    ///   equal to it where events at that very time are committed; nothing has changed then.
-    /// - Those of [`Simulation::run`](crate::Simulation::run); the session has no state then.
-    pub fn run_until(&mut self, time: f64) -> Result<Step, RunError> {
-        let mut watch = std::mem::take(&mut self.watch);
-        let step = self.run_watched(time, &mut watch);
-        self.watch = watch;
-        step
-    }
-
-    /// The same, with an observer for this step in place of the simulation's: when it breaks, the
-    /// step ends there.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run_until`](Self::run_until).
-    pub fn run_until_observed(
-        &mut self,
-        time: f64,
-        observer: impl FnMut(&Progress) -> ControlFlow<()> + Send,
-    ) -> Result<Step, RunError> {
-        let Watch { stop, monitor, limit, .. } = &self.watch;
-        let (stop, monitor, limit) = (*stop, monitor.clone(), limit.clone());
-        let observer = Some(Box::new(observer) as _);
-        let mut watch = Watch { observer, stop, monitor, limit, ..Watch::default() };
-        self.run_watched(time, &mut watch)
-    }
-
-    fn run_watched(&mut self, time: f64, watch: &mut Watch<'_>) -> Result<Step, RunError> {
-        let State { now, is_past_now, .. } = *self.state()?;
-        let ok = if is_past_now { time > now.get() } else { time >= now.get() };
-        let allowed = format!("{} {now}", if is_past_now { "later than" } else { "not before" });
-        ConfigError::check(ok, "until", time, &allowed)?;
-        self.step(watch, time, |session, watch, whole| session.carry_out(watch, time, Some(whole)))
-    }
-
-    /// Handles the first `events` events, whenever they are due, on the sequential engine: for a
-    /// look at each.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run_until`](Self::run_until).
-    pub fn run_events(&mut self, events: u64) -> Result<Step, RunError> {
-        let mut watch = std::mem::take(&mut self.watch);
-        let step = self.step(&mut watch, f64::INFINITY, |session, watch, whole| {
-            let end = f64::INFINITY;
-            let settings = Settings { leaves_cut: true, end, ..session.settings.clone() };
-            // This rank alone knows what it has committed.
-            watch.session = watch.session.map(|before| Before { events: 0, ..before });
-            let job = Job { settings: &settings, watch, ranks: &Ranks::alone() };
-            E::run_some(session.model(), job, (whole, events))
-        });
-        self.watch = watch;
-        debug_assert!(
-            step.as_ref().is_ok_and(|step| step.totals.committed_events <= events) || step.is_err(),
-            "SESSION-A: more events than were asked for"
-        );
-        step
-    }
-
-    /// Runs all events up to the end that the simulation was given, or all there are.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run_until`](Self::run_until).
-    pub fn run_to_end(&mut self) -> Result<Step, RunError> {
-        self.run_until(self.settings.end)
     }
 
     /// The virtual time up to which all events are committed: that of the last
@@ -368,64 +289,6 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     /// Runs code of the model outside of any event.
     pub(crate) fn guard<T>(&self, code: impl FnOnce() -> T) -> Result<T, RunError> {
         panics::catch(code).map_err(|fault| run::model_error(fault, None, &self.of_errors()))
-    }
-
-    /// Lets an engine go on from here. Where it stops by itself, all events before `until` are
-    /// committed, if that is finite.
-    fn step<'w>(
-        &mut self,
-        watch: &mut Watch<'w>,
-        until: f64,
-        carry_out: impl FnOnce(&Self, &mut Watch<'w>, Whole<M>) -> StepEnded<M>,
-    ) -> Result<Step, RunError> {
-        let mut state = self.state.take().ok_or_else(without_state)?;
-        debug_assert!(until >= state.now.get(), "SESSION-A: a step back to {until}");
-        let end = VirtualTime::new(self.settings.end).unwrap_or(VirtualTime::MAX);
-        let events = if self.home.ranks() > 1 { state.totals.committed_events } else { 0 };
-        let begun = state.now;
-        let seconds = state.pace.map(|pace| pace * (until - begun.get()));
-        let step = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        watch.session = Some(Before { end, wall: state.wall, events, step });
-        watch.is_ended = false;
-        let log_end = state.whole.0.log_end;
-        let started = Instant::now();
-        let report = carry_out(self, watch, state.whole)?;
-        let wall = started.elapsed();
-        let Report { interrupted, end_time, totals, details, output, .. } = report;
-        match VirtualTime::new(until) {
-            Ok(until) if !interrupted => (state.now, state.is_past_now) = (until, false),
-            _ if totals.committed_events > 0 => {
-                (state.now, state.is_past_now) = (end_time.max(state.now), true);
-            }
-            _ => {}
-        }
-        state.whole = output.cut();
-        // An engine without undo logs does not know where those before it ended.
-        state.whole.0.log_end = state.whole.0.log_end.max(log_end);
-        state.totals.append(&totals);
-        state.totals.digest = totals.digest;
-        debug_assert_eq!(
-            state.whole.0.committed(),
-            state.totals.committed_events,
-            "SESSION-A: events are lost or doubled"
-        );
-        debug_assert_eq!(
-            state.whole.0.lps.len(),
-            self.model.lp_count(),
-            "CUT-A: an engine has left out an LP"
-        );
-        state.wall += wall;
-        let passed = state.now.get() - begun.get();
-        state.pace = (passed > 0.0).then(|| wall.as_secs_f64() / passed);
-        state.details.clone_from(&details);
-        self.state = Some(state);
-        Ok(Step { interrupted: interrupted && watch.stopped(), totals, details, wall })
-    }
-
-    /// Runs the engine up to that time, from a cut on or from the start.
-    fn carry_out(&self, watch: &mut Watch<'_>, until: f64, from: Option<Whole<M>>) -> StepEnded<M> {
-        let settings = Settings { leaves_cut: true, end: until, ..self.settings.clone() };
-        ranks::step::<M, E>(self.model(), &settings, &self.home, watch, from)
     }
 
     /// The settings as errors that belong to no event tell them.

@@ -48,6 +48,8 @@ pub(crate) struct Settings<E = Engine> {
     pub(crate) seed: u64,
     /// Infinite for a run without an end.
     pub(crate) end: f64,
+    /// Where the statistics begin anew; 0 if they are those of the whole run.
+    pub(crate) warm_up: f64,
     /// The most bytes of event buffers; `None` for no limit.
     pub(crate) memory: Option<u64>,
     /// Whether the run leaves a cut at its end, for another one to go on with.
@@ -57,15 +59,16 @@ pub(crate) struct Settings<E = Engine> {
 
 impl<E: Default> Default for Settings<E> {
     fn default() -> Self {
-        Self { seed: 1, end: f64::INFINITY, memory: None, leaves_cut: false, engine: E::default() }
+        let (end, engine) = (f64::INFINITY, E::default());
+        Self { seed: 1, end, warm_up: 0.0, memory: None, leaves_cut: false, engine }
     }
 }
 
 impl<E> Settings<E> {
     /// The same settings for another engine.
     pub(crate) const fn with<F>(&self, engine: F) -> Settings<F> {
-        let &Self { seed, end, memory, leaves_cut, .. } = self;
-        Settings { seed, end, memory, leaves_cut, engine }
+        let &Self { seed, end, warm_up, memory, leaves_cut, .. } = self;
+        Settings { seed, end, warm_up, memory, leaves_cut, engine }
     }
 
     /// The end as a number; infinite for a run without one.

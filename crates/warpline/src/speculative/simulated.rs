@@ -174,7 +174,7 @@ fn settings(dice: &mut Dice, seed: u64) -> Settings<Speculative> {
     let workers = dice.pick(&[1, 2, 2, 2, 3, 3, 4, 5]);
     let end = if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY };
     let engine = Speculative { workers, width, pin: false, ..Speculative::default() };
-    Settings { seed, end, memory: None, leaves_cut: false, engine }
+    Settings { seed, end, engine, ..Settings::default() }
 }
 
 fn schedule(dice: &mut Dice) -> Schedule {

@@ -7,7 +7,8 @@
 //!
 //! - **BEGIN-A.** What is sent at the beginning is never canceled. An event of a cut is sent anew
 //!   by the worker of its sender, as a first event is, so its buffer comes from where the pool
-//!   expects it, and GVT counts it while it is on its way.
+//!   expects it, and GVT counts it while it is on its way. One whose sender is at another rank has
+//!   arrived: its receiver's worker files it as such.
 
 use std::mem::needs_drop;
 
@@ -109,7 +110,12 @@ impl<M: Model> Worker<'_, M> {
             self.shared.directory.lps_of(self.me).len(),
             "PLACE-A: an LP was not taken over"
         );
-        for Event { key, to, io, message } in cut.pending {
+        for event in cut.pending {
+            if !self.shared.directory.is_here(event.key.sender()) {
+                self.file_left(event);
+                continue;
+            }
+            let Event { key, to, io, message } = event;
             debug_assert_eq!(
                 self.sender.places[key.sender().index()].worker,
                 self.sender.id,

@@ -111,7 +111,7 @@ mod tests {
     fn settings(balance: Balance, in_turn: bool) -> Settings<TimeWarp> {
         let instrumentation = Instrumentation { in_turn, ..Instrumentation::default() };
         let engine = TimeWarp { workers: 2, balance, instrumentation, ..TimeWarp::default() };
-        Settings { seed: 1, end: 1e3, memory: None, leaves_cut: false, engine }
+        Settings { end: 1e3, engine, ..Settings::default() }
     }
 
     /// Plays a run in which the first core is taken for a while: two threads commit so many events

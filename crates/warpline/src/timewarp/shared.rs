@@ -85,7 +85,12 @@ impl<M: Model> Shared<M> {
         let directory = LpDirectory::new(model, lps, &settings.engine.placement, all, here)?;
         let committed_before = from.as_ref().map_or(0, |whole| whole.0.committed());
         // BEGIN-A.
-        let divide = |whole: Whole<M>| whole.0.divide(&directory, |event| event.key.sender());
+        let divide = |whole: Whole<M>| {
+            whole.0.divide(&directory, |event| {
+                let sender = event.key.sender();
+                if directory.is_here(sender) { sender } else { event.to }
+            })
+        };
         let cut = from.map(divide);
         let buffers = |bytes| u32::try_from(bytes / Self::buffer_bytes(&settings.engine));
         let limit = settings.memory.map(|bytes| buffers(bytes).unwrap_or(u32::MAX));

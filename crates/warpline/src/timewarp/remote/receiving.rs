@@ -26,7 +26,7 @@ use warpline_net::{Malformed, NetError, Opened, Parcel};
 
 use super::{
     Counts,
-    message::{EVENTS, RemoteMessage},
+    message::{Color, EVENTS, RemoteMessage},
 };
 use crate::{
     cut::LeftEvent,
@@ -249,6 +249,22 @@ impl<M: Model> Worker<'_, M> {
         let is_new = remote.incoming.arrived.insert(name, event).is_none();
         self.sender.pending.insert(event);
         Filed { is_new, has_buffer: true }
+    }
+
+    /// An event of a cut, which has arrived from another rank in an earlier run.
+    pub(in crate::timewarp) fn file_left(&mut self, event: LeftEvent<M>) {
+        let Some(remote) = &mut self.sender.remote else { unreachable!("there are other ranks") };
+        let event::Event { key, to, io, message } = event;
+        debug_assert_eq!(
+            self.shared.directory.place(to).worker,
+            self.sender.id,
+            "BEGIN-A: {key:?} is for another worker"
+        );
+        // No anti-message follows: its sender has committed it.
+        let (color, serial) = (Color::of(0), 0);
+        let payload = Some(message.into_message());
+        let message = RemoteMessage { color, serial, key, to, io, payload };
+        remote.incoming.backlog.insert((Bound(key.words()), serial), message);
     }
 
     /// Takes out the events that wait for buffers, at the end of a run that leaves a cut.

@@ -37,7 +37,7 @@ pub(super) fn settings(dice: &mut Dice, seed: u64) -> Settings<TimeWarp> {
     };
     let end = if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY };
     let engine = TimeWarp { pending: dice.pick(PendingKind::ALL), ..engine };
-    Settings { seed, end, memory: None, leaves_cut: false, engine }
+    Settings { seed, end, engine, ..Settings::default() }
 }
 
 /// The settings with which workers ask for no [features](super::super::features).
