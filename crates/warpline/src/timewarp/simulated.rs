@@ -449,8 +449,9 @@ impl Run<'_> {
         let Ok((expected, events, _)) = &truth.result else {
             panic!("finished, but the sequential run ended with {:?}", truth.result);
         };
-        let before: u64 = self.shared.iter().map(|it| it.committed_before).sum();
-        assert_eq!((&digest, before + committed), (expected, *events));
+        let before = self.shared.iter().map(|it| it.committed_before);
+        let before = before.fold(0, u64::wrapping_add);
+        assert_eq!((&digest, before.wrapping_add(committed)), (expected, *events));
         assert_eq!(log.outputs, truth.log.outputs);
         assert_eq!(log.blocking, truth.log.blocking);
         None

@@ -27,6 +27,8 @@ use crate::{
 pub(super) struct Cuts {
     pub(super) begin: Option<f64>,
     pub(super) leave: Option<f64>,
+    /// Whether a rank begins with what a rank has left, where events are with their receivers.
+    pub(super) is_as_left: bool,
 }
 
 /// Draws them, for a run to this end.
@@ -34,7 +36,8 @@ pub(super) fn draw(dice: &mut Dice, end: f64) -> Cuts {
     let begin = dice.pick(&[None, Some(0.0), Some(0.3), Some(1.0), Some(2.5)]);
     let leave = dice.pick(&[None, Some(0.0), Some(0.5), Some(1.0), Some(3.0), Some(9.0)]);
     let begin = begin.map(|begin: f64| begin.min(end));
-    Cuts { begin, leave: leave.map(|leave: f64| leave.max(begin.unwrap_or(0.0)).min(end)) }
+    let leave = leave.map(|leave: f64| leave.max(begin.unwrap_or(0.0)).min(end));
+    Cuts { begin, leave, is_as_left: begin.is_some() && dice.pick(&[false, true]) }
 }
 
 impl Cuts {
@@ -51,7 +54,7 @@ impl Cuts {
         let settings = Settings { end, memory: None, leaves_cut: true, ..settings };
         let report = sequential::run(toy, &settings, &mut Watch::default(), None);
         let whole = report.expect("the whole run goes well, too").output.cut();
-        whole.divide(&directory, ranks, true).into_iter().map(Some).collect()
+        whole.divide(&directory, ranks, !self.is_as_left).into_iter().map(Some).collect()
     }
 
     pub(super) fn until_leaving(self, settings: &Settings<TimeWarp>) -> Settings<TimeWarp> {
