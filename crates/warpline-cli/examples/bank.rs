@@ -1,8 +1,11 @@
 //! A model of its author's own with the whole command: `run`, `sweep`, `info`, `--verify`,
-//! replications, configuration files and help.
+//! replications, configuration files and help; and with statistics, which are rolled back with the
+//! states that they lie in, begin anew at `--warmup`, and are reported by their names.
 //!
 //! ```sh
 //! cargo run --release -p warpline-cli --example bank -- run bank --customers-per-hour 30 --verify
+//! cargo run --release -p warpline-cli --example bank -- run bank --warmup 60 --statistics day.csv
+//! cargo run --release -p warpline-cli --example bank -- analyze bank --find-warmup
 //! cargo run --release -p warpline-cli --example bank -- info bank
 //! ```
 //!
@@ -12,7 +15,9 @@
 use std::process::ExitCode;
 
 use warpline::{
-    AnyModel, ConfigError, Context, Figure, LogicalProcess, LpId, Model, Results, VirtualTime,
+    AnyModel, Collected, ConfigError, Context, Counter, Figure, LogicalProcess, LpId, Model,
+    Results, Saving, State, Statistics, Tally, Tracked, TrackedQuantiles, TrackedSeries,
+    VirtualTime,
 };
 use warpline_cli::{Domain, Parameters, entry};
 
@@ -51,7 +56,7 @@ impl Parameters for BankParams {
     }
 
     fn results() -> Vec<Figure> {
-        BankOutput::default().figures()
+        Observed::default().figures()
     }
 
     fn domains() -> &'static [Domain] {
@@ -69,11 +74,29 @@ impl Parameters for BankParams {
 struct Bank(BankParams);
 
 /// A branch: when its teller has served everybody who is there.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default, State)]
 struct Branch {
     free_at: f64,
-    served: u64,
-    waited: f64,
+    #[state(nested)]
+    observed: Observed,
+}
+
+/// What a branch observes: the names, texts and units are those of reports.
+#[derive(Debug, Default, State, Statistics)]
+#[statistic(time = "minute")]
+struct Observed {
+    /// Customers who were served.
+    #[statistic(unit = "customers")]
+    served: Tracked<Counter>,
+    /// Time in a queue, per customer and branch.
+    #[statistic(unit = "minutes")]
+    wait: Tracked<Tally>,
+    /// Time in a queue, per customer and branch.
+    #[statistic(unit = "minutes")]
+    waits: TrackedQuantiles,
+    /// Customers who came, by the hour.
+    #[statistic(unit = "customers")]
+    came: TrackedSeries,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,25 +107,9 @@ enum Message {
     GoesOn,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct BankOutput {
-    served: u64,
-    waited: f64,
-}
-
-impl Results for BankOutput {
-    fn figures(&self) -> Vec<Figure> {
-        let wait = self.waited / self.served as f64;
-        vec![
-            Figure::new("served", self.served as f64, "customers", "served at all branches"),
-            Figure::new("wait_mean", wait, "minutes", "time in a queue, per customer and branch"),
-        ]
-    }
-}
-
 impl Model for Bank {
     type Lp = Branch;
-    type Output = BankOutput;
+    type Output = Observed;
 
     fn name(&self) -> &str {
         BankParams::MODEL
@@ -113,45 +120,46 @@ impl Model for Bank {
     }
 
     fn make_lp(&self, _: LpId) -> Branch {
-        Branch::default()
+        let observed = Observed { came: TrackedSeries::new(60.0), ..Observed::default() };
+        Branch { free_at: 0.0, observed }
     }
 
-    fn reduce(&self, branches: impl Iterator<Item = Branch>) -> BankOutput {
-        branches.fold(BankOutput::default(), |all, branch| BankOutput {
-            served: all.served + branch.served,
-            waited: all.waited + branch.waited,
-        })
+    fn reduce(&self, branches: impl Iterator<Item = Observed>) -> Observed {
+        branches.sum()
     }
 }
 
 impl LogicalProcess for Branch {
     type Model = Bank;
     type Message = Message;
-    type Summary = Self;
+    type Summary = Observed;
+    const SAVING: Saving<Self> = Saving::BY_FIELD;
+    const STATISTICS: Collected<Self> = Collected::in_field(|branch| &mut branch.observed);
 
     fn start(&mut self, Bank(bank): &Bank, cx: &mut impl Context<Message>) {
-        let delay = cx.rng().exponential(60.0 / bank.customers_per_hour);
-        cx.send(cx.me(), delay, Message::Comes);
+        cx.send(cx.me(), cx.rng().exponential(60.0 / bank.customers_per_hour), Message::Comes);
     }
 
     fn handle(&mut self, Bank(bank): &Bank, message: &Message, cx: &mut impl Context<Message>) {
         if let Message::Comes = message {
-            let delay = cx.rng().exponential(60.0 / bank.customers_per_hour);
-            cx.send(cx.me(), delay, Message::Comes);
+            let next = cx.rng().exponential(60.0 / bank.customers_per_hour);
+            cx.send(cx.me(), next, Message::Comes);
         }
         let now = cx.now().get();
         let begins = now.max(self.free_at);
         self.free_at = begins + cx.rng().exponential(bank.service);
-        self.served += 1;
-        self.waited += begins - now;
+        let Observed { served, wait, waits, came } = &mut self.observed;
+        served.write(cx).increment();
+        wait.write(cx).add(begins - now);
+        waits.add(begins - now, cx);
+        came.add(1.0, cx);
         if cx.rng().chance(bank.onward) {
-            let to = cx.rng().lp(bank.branches);
-            cx.send_at(to, self.free_at, Message::GoesOn);
+            cx.send_at(cx.rng().lp(bank.branches), self.free_at, Message::GoesOn);
         }
     }
 
-    fn finish(self, _: &Bank, _: VirtualTime) -> Self {
-        self
+    fn finish(self, _: &Bank, end: VirtualTime) -> Observed {
+        self.observed.until(end)
     }
 }
 

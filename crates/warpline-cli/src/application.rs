@@ -193,7 +193,7 @@ impl Application {
 /// The command, with the unit in which its times are read.
 fn with_unit(command: Command, unit: Option<TimeUnit>) -> Command {
     command.mut_args(|arg| match arg.get_id().as_str() {
-        "end" | "at" => arg.value_parser(move |text: &str| end_time(text, unit)),
+        "end" | "at" | "warmup" => arg.value_parser(move |text: &str| end_time(text, unit)),
         "window" | "time_barrier" => arg.value_parser(move |text: &str| window(text, unit)),
         "width" => arg.value_parser(move |text: &str| WindowWidth::read(text, unit)),
         _ => arg,

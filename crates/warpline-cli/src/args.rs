@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Flags that say where and how a run prints, and not what it is, and switches that do.
-pub(crate) const PRINTING: [&str; 4] = ["config", "format", "output", "report"];
+pub(crate) const PRINTING: [&str; 5] = ["config", "format", "output", "report", "statistics"];
 pub(crate) const PRINTING_SWITCHES: [&str; 1] = ["quiet"];
 /// Flags of the trace, a file beside the report; calls from another language have them, too.
 pub(crate) const TRACING: [&str; 2] = ["trace", "trace-memory"];
@@ -42,6 +42,15 @@ pub(crate) struct CommonArgs {
     /// Virtual time at which the run ends [default: the model's]
     #[arg(long, value_name = "T", value_parser = |text: &str| end_time(text, None))]
     pub(crate) end: Option<f64>,
+    /// Virtual time at which the statistics begin anew: what happens before is left out
+    #[arg(
+        long,
+        value_name = "T",
+        default_value_t = 0.0,
+        hide_default_value = true,
+        value_parser = |text: &str| end_time(text, None)
+    )]
+    pub(crate) warmup: f64,
     /// Seed of all random streams
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -225,6 +234,11 @@ impl CommonArgs {
         if jobs == 1 { engine } else { engine.unpinned() }
     }
 
+    /// Where the statistics of a model begin; `None` if it has none that could begin anew.
+    pub(crate) fn warm_up_of(&self, model: &AnyModel) -> Option<f64> {
+        model.has_statistics().then_some(self.warmup)
+    }
+
     /// A simulation with these settings, which `stop` ends.
     pub(crate) fn simulation<'a>(
         &self,
@@ -234,6 +248,7 @@ impl CommonArgs {
     ) -> Simulation<'a, AnyModel> {
         let simulation =
             Simulation::new(model).engine(self.engine(1)).seed(self.seed).end(end).stop_when(stop);
+        let simulation = simulation.warm_up(self.warmup);
         match self.memory {
             Some(Bytes(bytes)) => simulation.memory(bytes),
             None => simulation,
@@ -252,6 +267,9 @@ pub(crate) struct RunArgs {
     /// File for a page about the run: HTML with plots, that needs no other file
     #[arg(long, help_heading = "Output", value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
+    /// File for a table of the model's statistics over time and by bins: .csv, .json or .parquet
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
+    pub(crate) statistics: Option<PathBuf>,
     /// File for a trace of what each worker does, for ui.perfetto.dev
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -277,7 +295,10 @@ impl RunArgs {
     /// The files that a run with these flags reads and writes.
     pub(crate) fn files(&self) -> Files {
         let files = self.checkpoints.files(self.common.files());
-        files.writing("report", self.report.as_deref()).writing("trace", self.trace.as_deref())
+        files
+            .writing("report", self.report.as_deref())
+            .writing("statistics", self.statistics.as_deref())
+            .writing("trace", self.trace.as_deref())
     }
 
     /// How many replications there may be; 1 is a single run.

@@ -67,6 +67,7 @@ mod run;
 mod series;
 #[cfg(feature = "shipped")]
 mod shipped;
+mod statistics;
 mod sweep;
 mod system;
 mod table;

@@ -39,6 +39,7 @@ struct Opened {
     params: ModelParams,
     args: RunArgs,
     end: f64,
+    warm_up: Option<f64>,
     notes: Vec<String>,
 }
 
@@ -84,7 +85,8 @@ impl Opened {
         }
         let Prepared { model, end, notes, .. } = prepare(&params, &common.setup(common.seed))?;
         let end = common.end.unwrap_or(end);
-        Ok((Self { params, args, end, notes }, model))
+        let warm_up = common.warm_up_of(&model);
+        Ok((Self { params, args, end, warm_up, notes }, model))
     }
 }
 
@@ -121,11 +123,12 @@ impl OpenSession {
     ///
     /// If a step has failed, or the model cannot be asked for its results.
     pub fn report(&self) -> Result<Value, CallError> {
-        let Opened { params, args, notes, .. } = &self.opened;
+        let &Opened { ref params, ref args, warm_up, ref notes, .. } = &self.opened;
         let mut report = self.session.report().map_err(Failure::from)?;
         report.interrupted = self.is_interrupted;
         let pictures = report.output.pictures();
-        let report = RunReport { pictures, notes: notes.clone(), ..RunReport::new(report, params) };
+        let notes = notes.clone();
+        let report = RunReport { warm_up, pictures, notes, ..RunReport::new(report, params) };
         // No command line repeats it.
         Ok(Told::Run(Box::new(report)).json_for_page(&[], &args.common))
     }
@@ -210,7 +213,9 @@ impl OpenSession {
 
     /// The settings of a branch.
     fn changed(&self, changes: toml::Table) -> Result<toml::Table, Failure> {
-        if let Some(key) = ["seed", "resume"].into_iter().find(|key| changes.contains_key(*key)) {
+        if let Some(key) =
+            ["seed", "warmup", "resume"].into_iter().find(|key| changes.contains_key(*key))
+        {
             let what = format!("{key} cannot differ in a branch: it goes on with what is there");
             return Err(Failure::Configuration(what));
         }

@@ -25,6 +25,8 @@ pub(crate) struct RunReport {
     pub(crate) report: Report<()>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) parameters: Value,
+    /// Where its statistics begin; `None` for a model that has none that could begin anew.
+    pub(crate) warm_up: Option<f64>,
     /// Whether a second run committed the same; `None` if there was none to compare with.
     pub(crate) verified: Option<bool>,
     /// What the model says of itself.
@@ -55,6 +57,7 @@ impl RunReport {
             report,
             figures,
             parameters,
+            warm_up: None,
             verified: None,
             notes: Vec::new(),
             recorded,
@@ -72,11 +75,6 @@ impl RunReport {
             EngineKind::Sequential => "with another pending set",
             _ => "on the sequential engine",
         }
-    }
-
-    /// Whether the model has a parameter for what is to be left out.
-    fn has_warm_up(&self) -> bool {
-        self.parameters.get("warmup").is_some()
     }
 
     /// The object of the JSON report.
@@ -120,6 +118,9 @@ impl RunReport {
             "results": results,
         });
         let Value::Object(mut object) = object else { unreachable!("json! was given an object") };
+        if let Some(warm_up) = self.warm_up {
+            object.insert("warmup".into(), json!(warm_up));
+        }
         if let Some(path) = &details.critical_path {
             object.insert("critical_path".into(), critical_path_json(path));
         }
@@ -171,7 +172,10 @@ impl RunReport {
             "speed",
             format!("{:.2} million events/s, {:.2} s", rate / 1e6, report.wall.as_secs_f64()),
         );
-        text += &line("end of run", format!("virtual time {}", significant(report.end_time.get())));
+        let warm_up = self.warm_up.filter(|warm_up| *warm_up > 0.0).map(significant);
+        let since = warm_up.map_or(String::new(), |time| format!(", statistics from {time} on"));
+        let end = significant(report.end_time.get());
+        text += &line("end of run", format!("virtual time {end}{since}"));
         text += &line(
             "memory",
             format!(
@@ -207,7 +211,7 @@ impl RunReport {
         text += "results\n";
         text += &figure_table(rows, &["value"]);
         if let Some(intervals) = &self.intervals {
-            text += &intervals.to_text(self.has_warm_up());
+            text += &intervals.to_text(self.warm_up.is_some());
         }
         if !self.recorded.measures.is_empty() {
             text += "measures\n";
@@ -322,7 +326,7 @@ impl ReplicationsReport {
         });
         text += &figure_table(rows, &["mean ± half width"]);
         if let Some(intervals) = self.intervals() {
-            text += &intervals.to_text(first.has_warm_up());
+            text += &intervals.to_text(first.warm_up.is_some());
         }
         text
     }

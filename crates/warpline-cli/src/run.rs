@@ -31,6 +31,7 @@ use crate::{
     refusals::{refuse_files, refuse_trace},
     report::{ReplicationsReport, RunReport},
     series::Series,
+    statistics::StatisticsFile,
     system,
     table::{self, Row, TableWriter},
     trace::{Trace, Written},
@@ -84,6 +85,9 @@ pub(crate) fn execute(
     let page = args.report.as_deref().filter(|_| launch.is_first());
     let page = page.map(|path| output::beside("--report", path)).transpose();
     let page = page.map_err(|failure| launch.give_up(failure))?;
+    let statistics = args.statistics.as_deref().filter(|_| launch.is_first());
+    let statistics = statistics.map(StatisticsFile::open).transpose();
+    let statistics = statistics.map_err(|failure| launch.give_up(failure))?;
     let quiet = args.common.quiet || !launch.is_first();
     // Only one of them: a bar is on the screen as soon as it is there.
     let show: Box<dyn Fn(Status) + Sync> = match args.most_replications() {
@@ -109,6 +113,9 @@ pub(crate) fn execute(
         }
     };
     failures.extend(written.err());
+    if let (Some(file), Told::Run(run)) = (statistics, &report) {
+        failures.extend(file.write(&run.pictures).err());
+    }
     if let Some(page) = page {
         let path = page.path().to_owned();
         let text = application.page(&report.json_for_page(words, &args.common));
@@ -171,12 +178,17 @@ fn told_of_engine(
                 "{of} is of one run, and not of several: leave {flag} out"
             )));
         }
+        if args.statistics.is_some() {
+            return Err(Failure::Configuration(format!(
+                "--statistics is of one run, and not of several: leave {flag} out"
+            )));
+        }
         // Nothing is recorded: one recording cannot hold several runs.
         refuse_files(params, flag)?;
         refuse_trace(args, flag)?;
         let Prepared { model, end, notes, .. } = prepare(params, &common.setup(common.seed))?;
         let end = common.end.unwrap_or(end);
-        warm_up::check(params, common, end)?;
+        warm_up::check(common, end)?;
         interrupt::keep_report();
         let report = replications(args, params, model, end, caller)?;
         let told = Told::Replications(ReplicationsReport { notes, ..report });
@@ -193,7 +205,8 @@ fn told_of_engine(
     // The first process records what all ranks send it, and may be the only one that cannot.
     let setup = common.setup(common.seed);
     let resumes = checkpoints.resume.is_some();
-    let setup = RunSetup { records: launch.is_first(), pictures: watched, resumes, ..setup };
+    let pictures = watched || args.statistics.is_some();
+    let setup = RunSetup { records: launch.is_first(), pictures, resumes, ..setup };
     let prepared = prepare(params, &setup);
     let Prepared { model, end, recording, included, notes } =
         prepared.map_err(|failure| launch.give_up(failure))?;
@@ -201,7 +214,8 @@ fn told_of_engine(
     files.check().map_err(|error| launch.give_up(error.into()))?;
     interrupt::keep_report();
     let end = common.end.unwrap_or(end);
-    warm_up::check(params, common, end).map_err(|error| launch.give_up(error))?;
+    warm_up::check(common, end).map_err(|error| launch.give_up(error))?;
+    let warm_up = common.warm_up_of(&model);
     let (series, monitor) = (Mutex::new(Series::default()), Monitor::default());
     let trace = open_trace(args, launch).map_err(|failure| launch.give_up(failure))?;
     let mut simulation = common.simulation(model, end, caller.stop).monitor(&monitor);
@@ -238,7 +252,7 @@ fn told_of_engine(
         (report, trace, Some(simulation))
     };
     let trace = trace.and_then(|trace| trace.map_err(|failure| failures.push(failure)).ok());
-    let pictures = if watched { report.output.pictures() } else { Vec::new() };
+    let pictures = if pictures { report.output.pictures() } else { Vec::new() };
     let (series, activities) = {
         let series = lock(&series);
         (watched.then(|| series.to_json(&report)), series.activities())
@@ -251,6 +265,7 @@ fn told_of_engine(
     let again = again
         .and_then(|again| run_again(again, common).map_err(|failure| failures.push(failure)).ok());
     let mut report = RunReport {
+        warm_up,
         notes,
         recorded,
         trace,
@@ -420,6 +435,7 @@ fn replications(
     let started = Instant::now();
     let (common, all) = (&args.common, args.most_replications());
     let jobs = common.jobs_of(common.threads(all), all);
+    let warm_up = common.warm_up_of(&model);
     let simulation = common.simulation(model, end, caller.stop).engine(common.engine(jobs));
     let count = caller.counting(all);
     let replications = pool(jobs)?.install(|| match &args.precision {
@@ -431,7 +447,8 @@ fn replications(
     let precision = args.precision.as_ref();
     let reached = precision.map(|precision| precision.is_reached(&estimates, samples));
     let interrupted = replications.interrupted;
-    let runs = replications.reports.into_iter().map(|report| RunReport::new(report, params));
+    let runs = replications.reports.into_iter();
+    let runs = runs.map(|report| RunReport { warm_up, ..RunReport::new(report, params) });
     Ok(ReplicationsReport {
         runs: runs.collect(),
         estimates,

@@ -296,7 +296,7 @@ fn point(
         | Request::Branch(params, BranchArgs { common, .. }, unread) => {
             // A parameter that is out of its range is found before anything runs.
             params.model()?;
-            warm_up::check(&params, &common, common.end.unwrap_or(params.end()))?;
+            warm_up::check(&common, common.end.unwrap_or(params.end()))?;
             let settings = settings(&matches, known);
             Ok(Point { values, settings, params, common, unread })
         }
@@ -340,6 +340,7 @@ impl Point {
         refuse_files(params, "a sweep")?;
         let Prepared { model, end, recording, notes, .. } = prepare(params, &common.setup(seed))?;
         let end = common.end.unwrap_or(end);
+        let warm_up = common.warm_up_of(&model);
         let simulation = common.simulation(model, end, caller.stop).seed(seed);
         let report =
             Launch::Here(common.ranks.ranks).run(&mut simulation.engine(common.engine(jobs)))?;
@@ -347,7 +348,7 @@ impl Point {
         // There are no files that could fail, but there may be measures.
         let recorded = recording.map(|recording| recording.finish(report.end_time.get()));
         let recorded = recorded.unwrap_or_default();
-        Ok(RunReport { recorded, notes, ..RunReport::new(report, params) })
+        Ok(RunReport { warm_up, recorded, notes, ..RunReport::new(report, params) })
     }
 
     /// The row of one replication; `None` if it was interrupted.

@@ -9,8 +9,6 @@ use warpline::{
     warm_up::{self, OBSERVATIONS_MIN, WarmUp},
 };
 
-use warpline_models::catalog::ModelParams;
-
 use crate::{
     args::CommonArgs,
     failure::Failure,
@@ -19,8 +17,8 @@ use crate::{
 
 /// Refuses a run of which nothing would be left but its warm-up, and intervals in which none can be
 /// found.
-pub(crate) fn check(params: &ModelParams, common: &CommonArgs, end: f64) -> Result<(), Failure> {
-    let warm_up = params.to_json().get("warmup").and_then(Value::as_f64).unwrap_or(0.0);
+pub(crate) fn check(common: &CommonArgs, end: f64) -> Result<(), Failure> {
+    let warm_up = common.warmup;
     if warm_up > 0.0 && warm_up >= end {
         return Err(Failure::Configuration(format!(
             "`warmup` is {warm_up}, but must be less than `end`, {end}: nothing of the run would \

@@ -36,8 +36,7 @@ fn times_have_units() {
         assert_eq!(told(&line)["end_time"], json!(end), "{line}");
     }
     let report = told(&format!("{PCS} --end 2h --warmup 1h --call 180s"));
-    let parameters = &report["parameters"];
-    assert_eq!((&parameters["warmup"], &parameters["call"]), (&json!(60.0), &json!(3.0)));
+    assert_eq!((&report["warmup"], &report["parameters"]["call"]), (&json!(60.0), &json!(3.0)));
     told(&format!("{PCS} --end 2h --engine timewarp --workers 1 --window 5min --time-barrier 90s"));
     told(&format!("{PCS} --end 2h --engine speculative --workers 1 --width 30s"));
     for flag in ["--end", "--window", "--time-barrier"] {
@@ -65,6 +64,10 @@ fn a_warm_up_ends_before_the_run() {
         refuses(&line, 2, says);
     }
     told(&format!("{PCS} --end 5 --warmup 4.9"));
+    // Statistics have to be there.
+    refuses(&format!("{PHOLD} --warmup 5"), 2, "do not say where their statistics are");
+    refuses(&format!("{PCS} --end 5 --warmup 1 --find-warmup 50"), 2, "looks at a whole run");
+    refuses("branch pcs --at 3 --end 5 --vary warmup=1,2", 2, "the statistics of their past");
     told(&format!("{PCS} --end 5 --find-warmup 50"));
     told(&format!("{PCS} --end 0"));
 }
@@ -153,7 +156,7 @@ fn ranges_have_units() {
     let circuit = "circuit --generate chain:3 --vary end=10n:30n:10n";
     assert_eq!(ends(circuit), [1e-8, 2e-8, 3e-8]);
     let warm_ups = sweep(&format!("{pcs} --end 5 --vary warmup=1min:3min"));
-    assert!(warm_ups.iter().map(|(_, warm_up)| warm_up).eq(["1min", "2min", "3min"]));
+    assert!(warm_ups.iter().map(|(_, warm_up)| warm_up).eq(&[json!(1.0), json!(2.0), json!(3.0)]));
     refuses(&format!("sweep {pcs} --vary end=1q:3q:1q"), 2, "`q` is no unit of time");
     refuses(&format!("sweep {pcs} --vary end=1:3h:1h"), 2, "has different units");
 }

@@ -31,6 +31,39 @@ fn bank(line: &str) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
+/// A warm-up, intervals, and the table of a series, of a model that has said nothing but where its
+/// statistics are.
+fn statistics_are_reported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let table = folder.path().join("day.csv");
+    let report = |line: &str| -> Value {
+        let (status, out, err) = bank(&format!("{line} --format json"));
+        assert_eq!(status, Some(0), "{line}: {err}");
+        serde_json::from_str(&out).expect("the report is JSON")
+    };
+    let run = format!("run bank --end 600 --warmup 120 --statistics {}", table.display());
+    let report_of = report(&run);
+    assert_eq!(report_of["warmup"], 120.0);
+    let text = std::fs::read_to_string(&table).expect("a table");
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines[0], "statistic,unit,from,until,bin,value");
+    assert_eq!(lines.len(), 1 + 8, "{text}");
+    assert!(lines[1].starts_with("came,customers,120.0,180.0,,"), "{text}");
+    let came = lines[1..].iter().map(|line| line.rsplit(',').next().expect("a cell"));
+    let came: f64 = came.map(|cell| cell.parse::<f64>().expect("a number")).sum();
+    assert_eq!(report_of["results"]["served"], came);
+    assert_eq!(report_of["results"]["served_rate"], came / 480.0);
+    let found = report("analyze bank --find-warmup");
+    assert!(found["warm_up"]["results"]["waits_p50"].is_number());
+    let (_, text, _) = bank("analyze bank --find-warmup");
+    assert!(text.contains("leave it out with --warmup") || text.contains("run longer"), "{text}");
+    let page = folder.path().join("day.html");
+    let line = format!("run bank --end 600 --report {}", page.display());
+    assert_eq!(bank(&line).0, Some(0));
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains("When it happened") && page.contains("Customers who came"), "no series");
+}
+
 fn a_model_has_run_sweep_info_and_help() {
     for line in [
         "run bank",
@@ -54,7 +87,9 @@ fn a_model_has_run_sweep_info_and_help() {
         [&service["name"], &service["unit"], &service["type"]],
         ["service", "minutes", "number"]
     );
-    assert_eq!(info["results"][1]["name"], "wait_mean");
+    assert_eq!(info["results"][2]["name"], "wait_mean");
+    assert_eq!(info["results"][2]["unit"], "minutes");
+    statistics_are_reported();
     assert!(bank("info").1.contains("bank  A bank whose customers"));
     let (status, _, err) = bank("run bank --onward 1");
     assert_eq!(status, Some(2));

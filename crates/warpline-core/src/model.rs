@@ -189,6 +189,13 @@ pub trait Model: Send + Sync + Sized {
         Self::Lp::REVERSIBLE
     }
 
+    /// Whether the LPs of this model have statistics that can begin anew.
+    /// [`LogicalProcess::STATISTICS`] says it for the type of LPs, and where there are none, there
+    /// are none here.
+    fn has_statistics(&self) -> bool {
+        Self::Lp::STATISTICS.is_some()
+    }
+
     /// The text of a state in which the reverse check looks for differences, in the layout of
     /// `{:#?}`. By default it is the LP's `Debug` text; a model whose LPs do not know the names of
     /// their fields can add them here.

@@ -194,7 +194,7 @@ pub fn derive_value(input: TokenStream) -> TokenStream {
 ///
 /// A field is named once: its name is that of its figures (`waits_mean`), and the first paragraph
 /// of its doc comment is their meaning in reports. `#[statistic(unit = "customers")]` says the unit
-/// of what it observes, and `#[statistic(time = "minutes")]` on the struct that of virtual time.
+/// of what it observes, and `#[statistic(time = "minute")]` on the struct that of virtual time.
 ///
 /// The struct has `Clone` and `Default` (or derives `State`, which writes `Clone`).
 ///
@@ -205,7 +205,7 @@ pub fn derive_value(input: TokenStream) -> TokenStream {
 /// };
 ///
 /// #[derive(Clone, Debug, Default, Statistics)]
-/// #[statistic(time = "minutes")]
+/// #[statistic(time = "minute")]
 /// struct Observed {
 ///     /// Customers who came.
 ///     #[statistic(unit = "customers")]
@@ -272,7 +272,7 @@ pub fn derive_value(input: TokenStream) -> TokenStream {
 /// let report = Simulation::new(Bank).warm_up(100.0).end(1_000.0).run()?;
 /// let figures = report.output.figures();
 /// assert_eq!(figures[1].name, "came_rate");
-/// assert_eq!(figures[1].unit, "customers/minutes");
+/// assert_eq!(figures[1].unit, "customers/minute");
 /// assert!((figures[1].value - 4.0).abs() < 0.2);
 /// assert_eq!(figures[2].meaning, "How long they wait for a teller: mean");
 /// # Ok(())
@@ -297,5 +297,8 @@ mod refused;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/state-saving.md")]
 struct StateSaving;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/statistics.md")]
+struct Statistics;
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Difference, Figure, Link, LogicalProcess, LpId, Model, Results,
+    Collected, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results,
     VirtualTime,
     digest::mix,
     picture::Picture,
@@ -232,17 +232,6 @@ impl Model for Pcs {
         branching::check(self.params == other, may_differ)
     }
 
-    fn difference(&self) -> Option<Difference<Self>> {
-        Some(|later, earlier| Counts {
-            calls: later.calls - earlier.calls,
-            blocked: later.blocked - earlier.blocked,
-            handoffs: later.handoffs - earlier.handoffs,
-            dropped: later.dropped - earlier.dropped,
-            busy_minutes: later.busy_minutes - earlier.busy_minutes,
-            minutes: later.minutes - earlier.minutes,
-        })
-    }
-
     fn lp_count(&self) -> usize {
         self.params.cells.cells()
     }
@@ -290,24 +279,23 @@ impl Cell {
     fn take_channel(&mut self, pcs: &Pcs, now: f64) -> bool {
         let free = self.busy < pcs.params.channels;
         if free {
-            self.note_use(pcs, now);
+            self.note_use(now);
             self.busy += 1;
         }
         free
     }
 
     #[inline]
-    fn free_channel(&mut self, pcs: &Pcs, now: f64) {
+    fn free_channel(&mut self, now: f64) {
         debug_assert!(self.busy > 0, "PCS-A: a channel was freed that no portable had");
-        self.note_use(pcs, now);
+        self.note_use(now);
         self.busy -= 1;
     }
 
-    /// Adds the use of the channels since it last changed, without the warm-up.
+    /// Adds the use of the channels since it last changed.
     #[inline]
-    fn note_use(&mut self, pcs: &Pcs, until: f64) {
-        let from = self.since.max(pcs.params.warmup);
-        self.counts.busy_minutes += f64::from(self.busy) * (until - from).max(0.0);
+    fn note_use(&mut self, until: f64) {
+        self.counts.busy_minutes += f64::from(self.busy) * (until - self.since);
         self.since = until;
     }
 
@@ -315,10 +303,8 @@ impl Cell {
     #[inline]
     fn call(&mut self, pcs: &Pcs, now: f64) -> bool {
         let accepted = self.take_channel(pcs, now);
-        if now >= pcs.params.warmup {
-            self.counts.calls += 1;
-            self.counts.blocked += u64::from(!accepted);
-        }
+        self.counts.calls += 1;
+        self.counts.blocked += u64::from(!accepted);
         accepted
     }
 
@@ -326,11 +312,32 @@ impl Cell {
     #[inline]
     fn hand_off(&mut self, pcs: &Pcs, now: f64) -> bool {
         let accepted = self.take_channel(pcs, now);
-        if now >= pcs.params.warmup {
-            self.counts.handoffs += 1;
-            self.counts.dropped += u64::from(!accepted);
-        }
+        self.counts.handoffs += 1;
+        self.counts.dropped += u64::from(!accepted);
         accepted
+    }
+}
+
+impl Cell {
+    /// Begins to count anew.
+    fn reset(_: &Pcs, cell: &mut Self, now: VirtualTime) {
+        let now = now.get();
+        cell.note_use(now);
+        cell.counts = Counts { minutes: -now, ..Counts::default() };
+    }
+}
+
+impl Counts {
+    /// What was counted since these counts.
+    const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            calls: self.calls - earlier.calls,
+            blocked: self.blocked - earlier.blocked,
+            handoffs: self.handoffs - earlier.handoffs,
+            dropped: self.dropped - earlier.dropped,
+            busy_minutes: self.busy_minutes - earlier.busy_minutes,
+            minutes: self.minutes - earlier.minutes,
+        }
     }
 }
 
@@ -338,6 +345,7 @@ impl LogicalProcess for Cell {
     type Model = Pcs;
     type Message = PcsMessage;
     type Summary = Counts;
+    const STATISTICS: Collected<Self> = Collected::by(Self::reset, Counts::since);
 
     fn start(&mut self, pcs: &Pcs, cx: &mut impl Context<PcsMessage>) {
         let (portables, cells) = (pcs.params.portables, pcs.params.cells.cells());
@@ -365,10 +373,10 @@ impl LogicalProcess for Cell {
                 Portable { in_call, call_at, move_at }
             }
             PcsMessage::CallEnd { move_at } => {
-                self.free_channel(pcs, now);
+                self.free_channel(now);
                 Portable { in_call: false, call_at: pcs.draw_call(cx), move_at }
             }
-            PcsMessage::Leave => return self.free_channel(pcs, now),
+            PcsMessage::Leave => return self.free_channel(now),
             PcsMessage::Arrive { in_call, call_at } => {
                 let goes_on = in_call && self.hand_off(pcs, now);
                 let dropped = in_call && !goes_on;
@@ -389,9 +397,9 @@ impl LogicalProcess for Cell {
         Some(Self::fingerprint(model, message))
     }
 
-    fn finish(mut self, pcs: &Pcs, end: VirtualTime) -> Counts {
-        self.note_use(pcs, end.get());
-        self.counts.minutes = (end.get() - pcs.params.warmup).max(0.0);
+    fn finish(mut self, _: &Pcs, end: VirtualTime) -> Counts {
+        self.note_use(end.get());
+        self.counts.minutes += end.get();
         self.counts
     }
 

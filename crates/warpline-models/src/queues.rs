@@ -22,7 +22,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Difference, Figure, Link, LogicalProcess, LpId, Model, Results, Saving,
+    Collected, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Saving,
     State, TrackedDeque, Value, VirtualTime,
     digest::mix,
     picture::{Picture, Shape},
@@ -120,7 +120,7 @@ pub struct Tally {
     /// Busy servers and customers here, added up over time.
     busy: f64,
     present: f64,
-    /// The most customers who ever waited.
+    /// The most customers who waited at one time.
     longest: u32,
     /// Customers who are here at the end.
     here: u64,
@@ -220,21 +220,6 @@ impl Model for Queues {
         branching::check(self.params == other, may_differ)
     }
 
-    fn difference(&self) -> Option<Difference<Self>> {
-        Some(|later, earlier| Tally {
-            served: later.served - earlier.served,
-            waited: later.waited - earlier.waited,
-            stayed: later.stayed - earlier.stayed,
-            left: later.left - earlier.left,
-            trip: later.trip - earlier.trip,
-            busy: later.busy - earlier.busy,
-            present: later.present - earlier.present,
-            longest: later.longest,
-            here: later.here,
-            time: later.time - earlier.time,
-        })
-    }
-
     fn lp_count(&self) -> usize {
         self.params.stations
     }
@@ -293,9 +278,9 @@ impl Model for Queues {
 }
 
 impl Station {
-    /// Adds up busy servers and customers since something last changed, without the warm-up.
-    fn note(&mut self, queues: &Queues, until: f64) {
-        let time = (until - self.since.max(queues.params.warmup)).max(0.0);
+    /// Adds up busy servers and customers since something last changed.
+    fn note(&mut self, until: f64) {
+        let time = until - self.since;
         self.tally.busy += f64::from(self.busy) * time;
         self.tally.present += (self.busy as usize + self.waiting.len()) as f64 * time;
         self.since = until;
@@ -304,7 +289,7 @@ impl Station {
     /// A customer comes, and takes a server or waits for one.
     fn admit(&mut self, queues: &Queues, joined: f64, cx: &mut impl Context<QueuesMessage>) {
         let now = cx.now().get();
-        self.note(queues, now);
+        self.note(now);
         let customer = Customer { joined, came: now };
         if self.busy < queues.params.servers {
             self.busy += 1;
@@ -318,9 +303,7 @@ impl Station {
     /// A server begins with a customer.
     fn serve(&mut self, queues: &Queues, customer: Customer, cx: &mut impl Context<QueuesMessage>) {
         let now = cx.now().get();
-        if now >= queues.params.warmup {
-            self.tally.waited += now - customer.came;
-        }
+        self.tally.waited += now - customer.came;
         let time = cx.rng().exponential(queues.params.service);
         cx.send(cx.me(), time, QueuesMessage::Served(customer));
     }
@@ -333,15 +316,13 @@ impl Station {
         cx: &mut impl Context<QueuesMessage>,
     ) {
         let now = cx.now().get();
-        self.note(queues, now);
+        self.note(now);
         let next = queues.next(cx);
-        if now >= queues.params.warmup {
-            self.tally.served += 1;
-            self.tally.stayed += now - customer.came;
-            if next.is_none() {
-                self.tally.left += 1;
-                self.tally.trip += now - customer.joined;
-            }
+        self.tally.served += 1;
+        self.tally.stayed += now - customer.came;
+        if next.is_none() {
+            self.tally.left += 1;
+            self.tally.trip += now - customer.joined;
         }
         if let Some(next) = next {
             cx.send(next, queues.params.transit, QueuesMessage::Come { joined: customer.joined });
@@ -353,11 +334,40 @@ impl Station {
     }
 }
 
+impl Station {
+    /// Begins to count anew.
+    fn reset(_: &Queues, station: &mut Self, now: VirtualTime) {
+        let now = now.get();
+        station.note(now);
+        let longest = station.waiting.len() as u32;
+        station.tally = Tally { longest, time: -now, ..Tally::default() };
+    }
+}
+
+impl Tally {
+    /// What was counted since these counts.
+    const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            served: self.served - earlier.served,
+            waited: self.waited - earlier.waited,
+            stayed: self.stayed - earlier.stayed,
+            left: self.left - earlier.left,
+            trip: self.trip - earlier.trip,
+            busy: self.busy - earlier.busy,
+            present: self.present - earlier.present,
+            longest: self.longest,
+            here: self.here,
+            time: self.time - earlier.time,
+        }
+    }
+}
+
 impl LogicalProcess for Station {
     type Model = Queues;
     type Message = QueuesMessage;
     type Summary = Tally;
     const SAVING: Saving<Self> = Saving::BY_FIELD;
+    const STATISTICS: Collected<Self> = Collected::by(Self::reset, Tally::since);
 
     fn start(&mut self, queues: &Queues, cx: &mut impl Context<QueuesMessage>) {
         let me = cx.me().index();
@@ -398,9 +408,9 @@ impl LogicalProcess for Station {
     fn finish(mut self, queues: &Queues, end: VirtualTime) -> Tally {
         let is_idle = self.busy < queues.params.servers;
         assert!(!is_idle || self.waiting.is_empty(), "QUEUE-A: customers wait for a free server");
-        self.note(queues, end.get());
+        self.note(end.get());
         self.tally.here = u64::from(self.busy) + self.waiting.len() as u64;
-        self.tally.time = (end.get() - queues.params.warmup).max(0.0);
+        self.tally.time += end.get();
         self.tally
     }
 

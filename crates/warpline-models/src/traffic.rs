@@ -91,7 +91,6 @@ impl Parameters for TrafficParams {
                 Domain::new("stop", "", "0 to 1"),
                 Domain::new("stop-time", "s", "0 or more"),
                 Domain::new("stop-deviation", "s", "0 or more"),
-                Domain::new("warmup", "s", "0 or more"),
                 Domain::new("segments", "", "a file that can be written"),
                 Domain::new("series", "", "a file that can be written"),
                 Domain::new("series-step", "s", "1 or more"),

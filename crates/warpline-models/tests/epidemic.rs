@@ -24,7 +24,7 @@ fn final_size(reproduction: f64, first: f64) -> f64 {
 
 fn run(params: EpidemicParams, seed: u64) -> EpidemicOutput {
     let end = 2_000.0;
-    let mut runs = typed::replicate::<EpidemicOutput>(params, seed, end, 1);
+    let mut runs = typed::replicate::<EpidemicOutput>(params, seed, 0.0..end, 1);
     runs.reports.remove(0).output.clone()
 }
 

@@ -19,7 +19,7 @@ fn run(params: HypercubeParams, seed: u64, end: f64) -> Report<HypercubeOutput> 
 }
 
 fn replicate(params: HypercubeParams, end: f64) -> Replications<HypercubeOutput> {
-    typed::replicate(params, 1, end, 16)
+    typed::replicate(params, 1, 0.0..end, 16)
 }
 
 /// Asserts that the confidence interval covers the theory and is narrow; a wide one would show

@@ -29,7 +29,7 @@ fn run(params: PholdParams, end: f64) -> Report<PholdOutput> {
 fn rate_is_that_of_a_renewal_process() {
     let params = phold(|params| (params.mean, params.lookahead) = (0.75, 0.25));
     let end = 500.0;
-    let runs: Replications<PholdOutput> = replicate(params, 1, end, 10);
+    let runs: Replications<PholdOutput> = replicate(params, 1, 0.0..end, 10);
     let rates = runs.reports.iter().map(|report| report.committed_events as f64 / end);
     let rate = Estimate::of(rates);
     // Renewal theory: m(t) = t/mu + (sigma^2 - mu^2) / (2 mu^2), with sigma = 0.75 and mu = 1.

@@ -84,11 +84,10 @@ fn closed_networks_have_the_product_form() {
             servers,
             customers,
             transit,
-            warmup: 100.0,
             ..QueuesParams::default()
         };
         let end = 100.0 + 80_000.0 / (stations as f64 * f64::from(servers));
-        let runs = typed::replicate(params, seed, end, 12);
+        let runs = typed::replicate(params, seed, 100.0..end, 12);
         let rate = closed_throughput(stations, servers, customers, transit);
         let found = estimate(&runs, |output| output.throughput);
         assert_estimates(&format!("throughput, {name}"), found, rate * stations as f64, 0.01);
@@ -114,10 +113,9 @@ fn chains_are_queues_in_series() {
             servers,
             load,
             transit,
-            warmup: 500.0,
             ..QueuesParams::default()
         };
-        let runs = typed::replicate(params, seed, 500.0 + 40_000.0 / f64::from(servers), 12);
+        let runs = typed::replicate(params, seed, 500.0..500.0 + 40_000.0 / f64::from(servers), 12);
         let found = estimate(&runs, |output| output.utilization);
         assert_estimates(&format!("utilization, {name}"), found, load, 0.01);
         let wait = erlang_wait(servers, load);
@@ -133,7 +131,7 @@ fn chains_are_queues_in_series() {
 #[test]
 fn nobody_comes_back_at_once() {
     let params = QueuesParams { stations: 2, customers: 1, ..QueuesParams::default() };
-    let runs = typed::replicate::<QueuesOutput>(params, 1, 1_000.0, 1);
+    let runs = typed::replicate::<QueuesOutput>(params, 1, 0.0..1_000.0, 1);
     let output = &runs.reports[0].output;
     assert_eq!((output.longest_queue, output.waiting_mean), (0, 0.0));
     assert!((output.stations[0] - output.stations[1]).abs() < 0.1, "{:?}", output.stations);

@@ -172,3 +172,16 @@ def test_an_interrupt_ends_the_laboratory() -> None:
 
     with pytest.raises(Enough):
         wl.lab("fig3", quick=True, samples=1000, progress=enough)
+
+
+def test_statistics_are_a_table() -> None:
+    report = wl.run("queues", stations=4, customers=12, end=50)
+    table = report.statistics
+    assert table is not None and len(table) == 4
+    assert table.column("bin") == ["0", "1", "2", "3"]
+    mean = sum(table.column("value")) / 4
+    assert mean == pytest.approx(report.results["utilization"])
+    assert wl.replicate("queues", 2, stations=4, customers=12, end=50).statistics is None
+    # What happens before the warm-up is left out, and the events are the same.
+    late = wl.run("queues", stations=4, customers=12, end=50, warmup=40)
+    assert late.digest == report.digest and late.results["served"] < report.results["served"] / 2

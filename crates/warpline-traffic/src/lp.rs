@@ -1,7 +1,7 @@
 //! The handlers of the traffic model: what a car does at an LP. `model.rs` says what the model is.
 
 use serde::{Deserialize, Serialize};
-use warpline::{Context, EventKey, Io, LogicalProcess, LpId, VirtualTime, digest::mix};
+use warpline::{Collected, Context, EventKey, Io, LogicalProcess, LpId, VirtualTime, digest::mix};
 
 use crate::{
     cars::{Car, Queue, State},
@@ -43,20 +43,24 @@ pub struct TrafficLp {
     /// How many more cars will be looked at before one stops.
     until_stop: u64,
     next_serial: u32,
+    /// Where times begin to count: at the end of the warm-up, which no event sees.
+    means_from: f64,
     tally: Tally,
 }
 
 /// Engines that save states do so into old copies, whose memory is used again.
 impl Clone for TrafficLp {
     fn clone(&self) -> Self {
-        let Self { ref queue, until_stop, next_serial, ref tally } = *self;
-        Self { queue: queue.clone(), until_stop, next_serial, tally: tally.clone() }
+        let Self { ref queue, until_stop, next_serial, means_from, ref tally } = *self;
+        let (queue, tally) = (queue.clone(), tally.clone());
+        Self { queue, until_stop, next_serial, means_from, tally }
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let Self { ref queue, until_stop, next_serial, ref tally } = *source;
+        let Self { ref queue, until_stop, next_serial, means_from, ref tally } = *source;
         self.queue.clone_from(queue);
         (self.until_stop, self.next_serial) = (until_stop, next_serial);
+        self.means_from = means_from;
         self.tally.clone_from(tally);
     }
 }
@@ -81,7 +85,7 @@ impl TrafficLp {
     fn scan(&mut self, model: &Traffic, cx: &mut impl Context<TrafficMessage>) {
         let now = cx.now().get();
         let km = model.place(cx.me()).km;
-        self.tally.car_seconds += self.queue.scan(now, km, model.params.warmup);
+        self.tally.car_seconds += self.queue.scan(now, km, self.means_from);
         let cars = self.queue.cars().len() as u64;
         while self.until_stop < cars {
             let place = self.until_stop;
@@ -171,10 +175,8 @@ impl TrafficLp {
         let (to, joined, km) = (car.to, car.joined, car.km + model.place(me).km as f32);
         let stay = car.leave_at - car.entered;
         self.tally.handed_over += 1;
-        if now >= model.params.warmup {
-            self.tally.passed += 1;
-            self.tally.stay_seconds += stay;
-        }
+        self.tally.passed += 1;
+        self.tally.stay_seconds += stay;
         cx.send(to, model.notice, TrafficMessage::Arrive { from: me.get(), km, joined });
     }
 
@@ -196,15 +198,20 @@ impl TrafficLp {
         }
     }
 
+    /// Begins to count times anew.
+    fn reset(_: &Traffic, lp: &mut Self, now: VirtualTime) {
+        // Cars are not moved up to now: that would round where they are once more.
+        lp.means_from = now.get();
+        lp.tally.begin_times();
+    }
+
     /// A car leaves the network.
     #[inline]
-    fn depart(&mut self, model: &Traffic, comer: Comer, now: f64) {
+    fn depart(&mut self, comer: Comer, now: f64) {
         self.tally.left += 1;
-        if now >= model.params.warmup {
-            self.tally.trips += 1;
-            self.tally.trip_seconds += now - comer.joined;
-            self.tally.trip_km += f64::from(comer.km);
-        }
+        self.tally.trips += 1;
+        self.tally.trip_seconds += now - comer.joined;
+        self.tally.trip_km += f64::from(comer.km);
     }
 }
 
@@ -225,6 +232,7 @@ impl LogicalProcess for TrafficLp {
     type Model = Traffic;
     type Message = TrafficMessage;
     type Summary = Tally;
+    const STATISTICS: Collected<Self> = Collected::by(Self::reset, Tally::since);
 
     fn start(&mut self, model: &Traffic, cx: &mut impl Context<TrafficMessage>) {
         self.until_stop = Self::draw_stop(model, cx);
@@ -260,7 +268,7 @@ impl LogicalProcess for TrafficLp {
                     Kind::Portion { .. } => false,
                 };
                 if leaves {
-                    self.depart(model, comer, now);
+                    self.depart(comer, now);
                 } else {
                     self.admit(model, comer, cx);
                 }
@@ -285,10 +293,10 @@ impl LogicalProcess for TrafficLp {
     // There is no `reverse`: a scan moves every car by floating-point numbers, which cannot be
     // restored exactly.
 
-    fn finish(mut self, model: &Traffic, end: VirtualTime) -> Tally {
+    fn finish(mut self, _: &Traffic, end: VirtualTime) -> Tally {
         // A car drives at most one LP's length between two scans, so the length does not matter.
-        self.tally.car_seconds += self.queue.scan(end.get(), f64::INFINITY, model.params.warmup);
-        self.tally.seconds = (end.get() - model.params.warmup).max(0.0);
+        self.tally.car_seconds += self.queue.scan(end.get(), f64::INFINITY, self.means_from);
+        self.tally.seconds = end.get() - self.means_from;
         self.tally.staying = self.queue.staying() as u64;
         let Tally { joined, received, left, handed_over, staying, .. } = self.tally;
         assert_eq!(

@@ -29,7 +29,7 @@
 use std::{fmt, sync::Arc};
 
 use warpline::{
-    AnyModel, Difference, Link, LpId, Model,
+    AnyModel, Link, LpId, Model,
     wire::{Wire, Wires},
 };
 
@@ -93,10 +93,6 @@ impl Model for Traffic {
         }
         assert!(output.received <= output.handed_over, "TRAFFIC-C: cars were received twice");
         output
-    }
-
-    fn difference(&self) -> Option<Difference<Self>> {
-        Some(Tally::since)
     }
 
     fn lookahead(&self) -> Option<f64> {

@@ -96,9 +96,6 @@ pub struct TrafficParams {
     /// Standard deviation of that duration
     #[arg(long, value_name = "S", default_value_t = Self::default().stop_deviation)]
     pub stop_deviation: f64,
-    /// Virtual time at the start that means leave out
-    #[arg(long, value_name = "S", default_value_t = Self::default().warmup)]
-    pub warmup: f64,
     /// Table of all LPs, with their travel times, speeds, queues and accidents (.csv)
     #[arg(long, value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,7 +144,6 @@ impl Default for TrafficParams {
             stop: 0.001,
             stop_time: 900.0,
             stop_deviation: 300.0,
-            warmup: 0.0,
             segments: None,
             series: None,
             series_step: 600.0,
@@ -194,7 +190,6 @@ impl TrafficParams {
             ("headway", self.headway),
             ("stop-time", self.stop_time),
             ("stop-deviation", self.stop_deviation),
-            ("warmup", self.warmup),
         ] {
             check(value >= 0.0 && value.is_finite(), key, value, "0 or more, and finite")?;
         }

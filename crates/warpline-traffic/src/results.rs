@@ -63,6 +63,12 @@ impl Tally {
         self.cars() / km
     }
 
+    /// Forgets the times, and how many cars they are of.
+    pub(crate) const fn begin_times(&mut self) {
+        (self.car_seconds, self.passed, self.stay_seconds) = (0.0, 0, 0.0);
+        (self.trips, self.trip_seconds, self.trip_km) = (0, 0.0, 0.0);
+    }
+
     /// What was counted since these counts. Cars that are here, or that went to other LPs and came
     /// from them, belong together, and are those of the whole run.
     pub(crate) fn since(&self, earlier: &Self) -> Self {

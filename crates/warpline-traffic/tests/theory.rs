@@ -19,8 +19,14 @@ struct Outcome(Vec<warpline::Figure>);
 
 impl Outcome {
     fn of(params: &TrafficParams, seed: u64, end: f64) -> Self {
+        Self::after(params, seed, 0.0, end)
+    }
+
+    /// The same, after a warm-up.
+    fn after(params: &TrafficParams, seed: u64, warm_up: f64, end: f64) -> Self {
         let model = Traffic::new(params.clone()).expect("sound parameters").into_any();
-        let run = Simulation::new(model).seed(seed).end(end).engine(Sequential::default()).run();
+        let simulation = Simulation::new(model).seed(seed).warm_up(warm_up).end(end);
+        let run = simulation.engine(Sequential::default()).run();
         Self(run.expect("a sound run").output.figures())
     }
 
@@ -99,16 +105,11 @@ fn free_roads_have_a_poisson_number_of_cars() {
 #[test]
 fn the_network_keeps_little_s_law() {
     // Trips are short beside the warm-up, so that the network is in its steady state after it.
-    let params = TrafficParams {
-        lps: Some(137),
-        leave: Some(0.6),
-        warmup: 30_000.0,
-        ..TrafficParams::default()
-    };
+    let params = TrafficParams { lps: Some(137), leave: Some(0.6), ..TrafficParams::default() };
     let rate = 61.0 / 45.0;
     let ratios: Vec<f64> = (0..16)
         .map(|seed| {
-            let outcome = Outcome::of(&params, seed, 100_000.0);
+            let outcome = Outcome::after(&params, seed, 30_000.0, 100_000.0);
             assert!(outcome.get("jams") * outcome.get("stops") > 0.0, "nothing holds cars up");
             outcome.get("cars_on_road") / (rate * outcome.get("trip_time"))
         })

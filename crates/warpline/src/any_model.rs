@@ -222,6 +222,12 @@ impl AnyModel {
         }
     }
 
+    /// Whether its statistics can begin anew at the end of a warm-up.
+    #[must_use]
+    pub fn has_statistics(&self) -> bool {
+        self.0.has_statistics()
+    }
+
     /// The lookahead that the model declares, in units of virtual time.
     #[must_use]
     pub fn lookahead(&self) -> Option<f64> {
@@ -249,6 +255,7 @@ trait Erased: Send + Sync {
     fn parameters(&self) -> &dyn fmt::Debug;
     fn lp_count(&self) -> usize;
     fn lookahead(&self) -> Option<f64>;
+    fn has_statistics(&self) -> bool;
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError>;
     fn serve(&self, service: Service<'_>) -> Result<(), RunError>;
     fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError>;
@@ -284,6 +291,10 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Erased for Only<
 
     fn lookahead(&self) -> Option<f64> {
         self.model.lookahead()
+    }
+
+    fn has_statistics(&self) -> bool {
+        self.model.has_statistics()
     }
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError> {

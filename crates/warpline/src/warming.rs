@@ -29,7 +29,7 @@ pub(crate) fn run<M: Model, E: Engines>(model: &M, job: Job<'_, '_>) -> Ended<M>
     if warm_up == 0.0 {
         return E::run(model, Job { settings, watch, ranks }, None);
     }
-    check::<M>(settings)?;
+    check(model, settings)?;
     let first = Settings { end: warm_up, leaves_cut: true, ..settings.clone() };
     let started = Instant::now();
     let report = E::run(model, Job { settings: &first, watch, ranks }, None)?;
@@ -38,7 +38,7 @@ pub(crate) fn run<M: Model, E: Engines>(model: &M, job: Job<'_, '_>) -> Ended<M>
     // One that was stopped is reported as far as it came.
     let end = if before.interrupted { warm_up } else { settings.end };
     if !before.interrupted {
-        reset(&mut whole, settings)?;
+        reset(model, &mut whole, settings)?;
     }
     let events = if ranks.count() > 1 { before.totals.committed_events } else { 0 };
     let wall = started.elapsed();
@@ -64,7 +64,7 @@ pub(crate) fn run<M: Model, E: Engines>(model: &M, job: Job<'_, '_>) -> Ended<M>
 }
 
 /// Refuses a warm-up that cannot be.
-pub(crate) fn check<M: Model>(settings: &Settings) -> Result<(), RunError> {
+pub(crate) fn check<M: Model>(model: &M, settings: &Settings) -> Result<(), RunError> {
     let &Settings { warm_up, end, ref engine, .. } = settings;
     if warm_up == 0.0 {
         return Ok(());
@@ -76,7 +76,7 @@ pub(crate) fn check<M: Model>(settings: &Settings) -> Result<(), RunError> {
     if warm_up >= end {
         refused(&format!("less than the end, {end}: nothing of the run would be left"))?;
     }
-    if !M::Lp::STATISTICS.is_some() {
+    if !(M::Lp::STATISTICS.is_some() && model.has_statistics()) {
         refused(
             "left out for a model whose LPs do not say where their statistics are \
              (`LogicalProcess::STATISTICS`)",
@@ -90,11 +90,15 @@ pub(crate) fn check<M: Model>(settings: &Settings) -> Result<(), RunError> {
 }
 
 /// Lets the statistics of these LPs begin anew.
-pub(crate) fn reset<M: Model>(whole: &mut Whole<M>, settings: &Settings) -> Result<(), RunError> {
+pub(crate) fn reset<M: Model>(
+    model: &M,
+    whole: &mut Whole<M>,
+    settings: &Settings,
+) -> Result<(), RunError> {
     let now = VirtualTime::new(settings.warm_up).unwrap_or(VirtualTime::ZERO);
     let reset = || {
         for lp in &mut whole.0.lps {
-            M::Lp::STATISTICS.reset(&mut lp.state, now);
+            M::Lp::STATISTICS.reset(model, &mut lp.state, now);
         }
     };
     panics::catch(reset).map_err(|fault| run::model_error(fault, None, &settings.parallel()))

@@ -104,7 +104,7 @@ impl LogicalProcess for Station {
     type Summary = Summary;
     const SAVING: Saving<Self> = Saving::BY_FIELD;
     const STATISTICS: Collected<Self> = Collected::by(
-        |station, now| {
+        |_, station, now| {
             station.observed.reset(now);
             station.plain.reset(now);
         },

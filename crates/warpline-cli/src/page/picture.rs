@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Report, lanes,
-    plot::{BOTTOM, RIGHT, SIZE, Scale, TOP, tenths, value_axis},
+    plot::{BOTTOM, Curve, Plot, RIGHT, SIZE, Scale, TOP, tenths, value_axis},
 };
 use crate::format::significant;
 
@@ -18,7 +18,8 @@ pub(super) fn pictures(report: Report<'_>) -> Markup {
         report.items("pictures").iter().filter_map(Value::as_object).map(Report).collect();
     html! {
         @if !pictures.is_empty() {
-            @let over_time = pictures.iter().any(|picture| picture.text("shape") == "lanes");
+            @let is_over_time = |shape| shape == "lanes" || shape == "steps";
+            @let over_time = pictures.iter().any(|picture| is_over_time(picture.text("shape")));
             h2 { (if over_time { "When it happened" } else { "Where it happened" }) }
             div.plots { @for &picture in &pictures { (figure(picture)) } }
         }
@@ -33,6 +34,9 @@ fn figure(picture: Report<'_>) -> Markup {
                 (lanes::lanes(picture))
             }
         };
+    }
+    if picture.text("shape") == "steps" {
+        return steps(picture);
     }
     let values = Values::of(picture);
     let svg = match picture.text("shape") {
@@ -51,6 +55,25 @@ fn figure(picture: Report<'_>) -> Markup {
             (svg)
         }
     }
+}
+
+/// Numbers over time, each in the middle of its step.
+fn steps(picture: Report<'_>) -> Markup {
+    let numbers: Vec<_> = picture.items("values").iter().map(Value::as_f64).collect();
+    let number = |name| picture.number(name).unwrap_or(0.0);
+    let (start, width) = (number("start"), number("width"));
+    let middle = |step: usize| start + width * (step as f64 + 0.5);
+    let name = picture.text("title");
+    Plot {
+        title: name,
+        note: picture.text("meaning"),
+        x: picture.text("axis"),
+        y: picture.text("unit"),
+        places: (0..numbers.len()).map(middle).collect(),
+        curves: vec![Curve { name: name.to_owned(), numbers }],
+        band: Vec::new(),
+    }
+    .draw()
 }
 
 /// The numbers of a picture, of which some may be missing.

@@ -36,6 +36,7 @@ use crate::{
     run::{pool, prepare},
     table::{self, Row, TableWriter},
     values::Bytes,
+    warm_up,
 };
 
 /// Runs all futures, and writes what they have come to.
@@ -98,12 +99,16 @@ impl<'a> Branches<'a> {
         args: &'a BranchArgs,
     ) -> Result<Self, Failure> {
         check_keys(application, words, &args.vary)?;
-        if let Some(seed) = args.vary.iter().find(|vary| vary.key == "seed") {
-            return Err(Failure::Configuration(format!(
-                "--vary {}: futures have the random streams of their past; --replications makes \
+        let is_varied = |key| args.vary.iter().any(|vary| vary.key == key);
+        let refused = |what: &str| Err(Failure::Configuration(what.to_owned()));
+        if is_varied("seed") {
+            return refused(
+                "--vary seed: futures have the random streams of their past; --replications makes \
                  several pasts",
-                seed.key
-            )));
+            );
+        }
+        if is_varied("warmup") {
+            return refused("--vary warmup: futures have the statistics of their past");
         }
         let points = points(application, words, &args.vary)?;
         debug_assert!(NOT_VARIED.contains(&"at"), "a past has one end");
@@ -119,6 +124,7 @@ impl<'a> Branches<'a> {
         for Point { params, common, .. } in &points {
             oversubscription::refuse(common, args.common.replications)?;
             let end = common.end.unwrap_or_else(|| params.end());
+            warm_up::check(common, end)?;
             if at > end {
                 let (at, end) = (significant(at), significant(end));
                 let what = format!("{flag} {at} is beyond the end of the run, {end}");
@@ -172,7 +178,8 @@ impl<'a> Branches<'a> {
         let seed = Stream::replication_seed(common.seed, replication as u64);
         let Prepared { model, .. } = prepare(self.params, &common.setup(seed))?;
         let at = self.args.at.unwrap_or_default();
-        let simulation = common.simulation(model, at, caller.stop).seed(seed);
+        let end = common.end.unwrap_or_else(|| self.params.end());
+        let simulation = common.simulation(model, end, caller.stop).seed(seed);
         let simulation = simulation.engine(common.engine(jobs));
         let past = match &self.args.from {
             Some(checkpoint) => simulation.resume(checkpoint)?,
@@ -255,8 +262,14 @@ fn estimate(Estimate { mean, half_width, .. }: &Estimate, is_difference: bool) -
     format!("{sign}{text}")
 }
 
-/// A future that has begun, its end, and what the model says of itself.
-type Begun<'a> = (Box<dyn AnySession<'a> + 'a>, f64, Vec<String>);
+/// A future that has begun.
+struct Begun<'a> {
+    future: Box<dyn AnySession<'a> + 'a>,
+    end: f64,
+    warm_up: Option<f64>,
+    /// What the model says of itself.
+    notes: Vec<String>,
+}
 
 impl Point {
     /// Begins this future of a past.
@@ -268,10 +281,11 @@ impl Point {
     ) -> Result<Begun<'a>, Failure> {
         let Self { params, common, .. } = self;
         let Prepared { model, end, notes, .. } = prepare(params, &common.setup(seed))?;
+        let warm_up = common.warm_up_of(&model);
         let mut future = past.branch_as(model)?;
         future.set_engine(common.engine(jobs))?;
         future.set_memory(common.memory.map(|Bytes(bytes)| bytes));
-        Ok((future, common.end.unwrap_or(end), notes))
+        Ok(Begun { future, end: common.end.unwrap_or(end), warm_up, notes })
     }
 
     /// What this future of a past comes to.
@@ -281,10 +295,10 @@ impl Point {
         seed: u64,
         jobs: usize,
     ) -> Result<(RunReport, Vec<Figure>), Failure> {
-        let (mut future, end, notes) = self.begin(past, seed, jobs)?;
+        let Begun { mut future, end, warm_up, notes } = self.begin(past, seed, jobs)?;
         future.run_until(end)?;
         let report = future.report()?;
         let figures = report.output.figures();
-        Ok((RunReport { notes, ..RunReport::new(report, &self.params) }, figures))
+        Ok((RunReport { warm_up, notes, ..RunReport::new(report, &self.params) }, figures))
     }
 }

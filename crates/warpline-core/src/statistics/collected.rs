@@ -16,10 +16,13 @@ struct Functions<L: LogicalProcess> {
     since: fn(&L::Summary, &L::Summary) -> L::Summary,
 }
 
+/// Lets the statistics of an LP of a model begin anew at a time.
+type Reset<L> = fn(&<L as LogicalProcess>::Model, &mut L, VirtualTime);
+
 /// What is reset.
 enum Part<L: LogicalProcess> {
     Field { field: fn(&mut L) -> &mut L::Summary, reset: fn(&mut L::Summary, VirtualTime) },
-    Whole(fn(&mut L, VirtualTime)),
+    Whole(Reset<L>),
 }
 
 impl<L: LogicalProcess> Collected<L> {
@@ -41,7 +44,7 @@ impl<L: LogicalProcess> Collected<L> {
     /// earlier one ([`Model::difference`](crate::Model::difference)).
     #[must_use]
     pub const fn by(
-        reset: fn(&mut L, VirtualTime),
+        reset: fn(&L::Model, &mut L, VirtualTime),
         since: fn(&L::Summary, &L::Summary) -> L::Summary,
     ) -> Self {
         Self(Some(Functions { part: Part::Whole(reset), since }))
@@ -55,11 +58,11 @@ impl<L: LogicalProcess> Collected<L> {
 
     /// Lets the statistics of an LP begin anew. Only between two events, when none of them can be
     /// undone any more.
-    pub fn reset(&self, lp: &mut L, now: VirtualTime) {
+    pub fn reset(&self, model: &L::Model, lp: &mut L, now: VirtualTime) {
         match &self.0 {
             None => {}
             Some(Functions { part: Part::Field { field, reset }, .. }) => reset(field(lp), now),
-            Some(Functions { part: Part::Whole(reset), .. }) => reset(lp, now),
+            Some(Functions { part: Part::Whole(reset), .. }) => reset(model, lp, now),
         }
     }
 

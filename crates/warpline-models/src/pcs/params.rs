@@ -36,9 +36,6 @@ pub struct PcsParams {
     /// What lies beyond the border of the grid
     #[arg(long, value_enum, default_value_t = Self::default().grid)]
     pub grid: Topology,
-    /// Minutes of virtual time at the start that the statistics leave out
-    #[arg(long, value_name = "MIN", default_value_t = Self::default().warmup)]
-    pub warmup: f64,
     /// Wall time that each event keeps a core busy; about 30 000 in the GTW paper
     #[arg(long, value_name = "NANOSECONDS", default_value_t = Self::default().grain)]
     pub grain: u64,
@@ -80,7 +77,6 @@ impl Default for PcsParams {
             idle: 6.0,
             mobility: None,
             grid: Topology::Torus,
-            warmup: 0.0,
             grain: 0,
         }
     }
@@ -103,12 +99,7 @@ impl PcsParams {
                 "greater than 0, and finite",
             )?;
         }
-        ConfigError::check(
-            self.warmup >= 0.0 && self.warmup.is_finite(),
-            "warmup",
-            self.warmup,
-            "0 or more, and finite",
-        )
+        Ok(())
     }
 
     /// The mean stay of a portable in a cell, in minutes: by the mobility, if that is given.
@@ -148,7 +139,6 @@ impl Parameters for PcsParams {
                 Domain::new("idle", "minutes", "above 0"),
                 Domain::new("mobility", "", "in place of --stay"),
                 Domain::new("grid", "", "one of the words"),
-                Domain::new("warmup", "minutes", "0 or more"),
                 Domain::new("grain", "nanoseconds", "0 or more"),
             ]
         }

@@ -34,9 +34,6 @@ pub struct QueuesParams {
     /// Part of the servers of a chain that is busy, on average: it says how often customers join
     #[arg(long, value_name = "PART", default_value_t = Self::default().load)]
     pub load: f64,
-    /// Virtual time at the start that the statistics leave out
-    #[arg(long, value_name = "TIME", default_value_t = Self::default().warmup)]
-    pub warmup: f64,
 }
 
 /// How customers go from station to station.
@@ -60,7 +57,6 @@ impl Default for QueuesParams {
             transit: 0.0,
             customers: 512,
             load: 0.8,
-            warmup: 0.0,
         }
     }
 }
@@ -82,10 +78,9 @@ impl QueuesParams {
         let service = self.service;
         let is_time = service > 0.0 && service.is_finite();
         ConfigError::check(is_time, "service", service, "greater than 0, and finite")?;
-        for (key, time) in [("transit", self.transit), ("warmup", self.warmup)] {
-            let is_time = time >= 0.0 && time.is_finite();
-            ConfigError::check(is_time, key, time, "0 or more, and finite")?;
-        }
+        let transit = self.transit;
+        let is_time = transit >= 0.0 && transit.is_finite();
+        ConfigError::check(is_time, "transit", transit, "0 or more, and finite")?;
         let load = self.load;
         ConfigError::check(load > 0.0 && load < 1.0, "load", load, "greater than 0, less than 1")
     }
@@ -126,7 +121,6 @@ impl Parameters for QueuesParams {
                 Domain::new("transit", "time units", "0 or more"),
                 Domain::new("customers", "", "0 or more"),
                 Domain::new("load", "", "above 0, below 1"),
-                Domain::new("warmup", "time units", "0 or more"),
             ]
         }
     }

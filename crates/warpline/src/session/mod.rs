@@ -158,7 +158,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         watch: Watch<'a>,
     ) -> Result<Self, RunError> {
         ConfigError::check(home.ranks() > 0, "ranks", home.ranks(), "1 or more")?;
-        warming::check::<M>(&settings)?;
+        warming::check(&*model, &settings)?;
         panics::catch(|| Self::check_engine(&model, &settings.engine, home.ranks()))
             .map_err(|fault| run::model_error(fault, None, &settings.parallel()))??;
         let settings = after_trial(|trial| E::count(&*model, trial), &settings)?.into_owned();

@@ -102,7 +102,7 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
         // Where it fails, the session has no state any more.
         let mut state = self.state.take().ok_or_else(without_state)?;
         debug_assert!(!state.is_past_now, "WARM-A: events after the warm-up are committed");
-        warming::reset(&mut state.whole, &self.settings)?;
+        warming::reset(&*self.model, &mut state.whole, &self.settings)?;
         self.state = Some(state);
         Ok(())
     }
