@@ -1,5 +1,5 @@
-//! What the code calls that `#[derive(State)]`, `#[derive(Value)]` and `#[derive(Statistics)]` write.
-//! It is no interface for anybody else, and may change at any time.
+//! What the code calls that `#[derive(State)]`, `#[derive(Value)]` and `#[derive(Statistics)]`
+//! write. It is no interface for anybody else, and may change at any time.
 //!
 //! Fields are written and read one after the other: `at` is where the next one begins. All of it is
 //! inlined, and the places become constants.

@@ -45,13 +45,13 @@ pub use heap::heap_block;
 pub use ids::LpId;
 pub use key::{EventKey, STEP_MAX};
 pub use mix::mix;
-pub use model::{Difference, Link, LogicalProcess, Model, Wires};
+pub use model::{Collected, Difference, Link, LogicalProcess, Model, Wires};
 pub use picture::{Picture, Shape};
 pub use random::Stream;
 pub use results::{Figure, Results};
 pub use reversal::Reversal;
 pub use statistics::{
-    Collected, Counter, Level, Statistics, Tally, TrackedHistogram, TrackedQuantiles, TrackedSeries,
+    Counter, Level, Statistics, Tally, TrackedHistogram, TrackedQuantiles, TrackedSeries,
 };
 pub use time::{InvalidTime, VirtualTime};
 pub use tracked::{

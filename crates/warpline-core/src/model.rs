@@ -9,11 +9,15 @@
 //! section 2.1). The fields of an LP are its first kind of state, and the read-only model is its
 //! fourth.
 
+mod collected;
+
 use std::fmt;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Collected, Context, EventKey, IoContext, LpId, Reversal, Saving, VirtualTime, Wire};
+use crate::{Context, EventKey, IoContext, LpId, Reversal, Saving, VirtualTime, Wire};
+
+pub use collected::Collected;
 
 /// A logical process (LP): private state that changes only when an event arrives.
 ///

@@ -35,7 +35,9 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
     let call = |function: TokenStream| {
         each(&|Observed { field, member, .. }| {
             let ty = &field.ty;
-            quote_spanned!(ty.span()=> <#ty as #of::Statistics>::#function(&mut self.#member, with);)
+            quote_spanned! { ty.span()=>
+                <#ty as #of::Statistics>::#function(&mut self.#member, with);
+            }
         })
     };
     let (reset, close) = (call(quote!(reset)), call(quote!(close)));

@@ -6,8 +6,8 @@
 //!
 //! # Invariants
 //!
-//! - **WARM-A.** What is reset is not in the digest, and no event sees the cut: a run with a warm-up
-//!   commits what a run without one commits.
+//! - **WARM-A.** What is reset is not in the digest, and no event sees the cut: a run with a
+//!   warm-up commits what a run without one commits.
 
 use std::time::Instant;
 

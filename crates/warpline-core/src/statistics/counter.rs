@@ -50,6 +50,20 @@ pub(super) fn per(sum: f64, time: f64) -> f64 {
     if time > 0.0 { sum / time } else { f64::NAN }
 }
 
+/// Its numbers, as a model in another language keeps them: the count, and the time. All are 0 for a
+/// new one.
+impl From<Counter> for [f64; 2] {
+    fn from(Counter { count, time }: Counter) -> Self {
+        [count as f64, time]
+    }
+}
+
+impl From<[f64; 2]> for Counter {
+    fn from([count, time]: [f64; 2]) -> Self {
+        Self { count: count as u64, time }
+    }
+}
+
 impl Value for Counter {
     const WORDS: usize = 2;
     const OWNS: bool = false;

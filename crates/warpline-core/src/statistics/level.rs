@@ -81,6 +81,20 @@ impl From<f64> for Level {
     }
 }
 
+/// Its numbers, as a model in another language keeps them: the value, when it last changed, its sum
+/// over time until then, the least and the greatest value, and the time. All are 0 for a new one.
+impl From<Level> for [f64; 6] {
+    fn from(Level { value, at, area, least, greatest, time }: Level) -> Self {
+        [value, at, area, least, greatest, time]
+    }
+}
+
+impl From<[f64; 6]> for Level {
+    fn from([value, at, area, least, greatest, time]: [f64; 6]) -> Self {
+        Self { value, at, area, least, greatest, time }
+    }
+}
+
 impl Value for Level {
     const WORDS: usize = 6;
     const OWNS: bool = false;

@@ -32,7 +32,6 @@
 //! - Ch. Masson, J. E. Rim, H. K. Lee: *DDSketch: A Fast and Fully-Mergeable Quantile Sketch with
 //!   Relative-Error Guarantees*, VLDB 2019 (the quantiles).
 
-mod collected;
 mod counter;
 mod histogram;
 mod level;
@@ -43,7 +42,6 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-pub use collected::Collected;
 pub use counter::Counter;
 pub use histogram::TrackedHistogram;
 pub use level::Level;

@@ -93,6 +93,21 @@ impl Default for Tally {
     }
 }
 
+/// Its numbers, as a model in another language keeps them: the count, the mean, the sum of squared
+/// differences from it, the least and the greatest number. All are 0 without any.
+impl From<Tally> for [f64; 5] {
+    fn from(Tally { count, mean, squares, least, greatest }: Tally) -> Self {
+        if count == 0 { [0.0; 5] } else { [count as f64, mean, squares, least, greatest] }
+    }
+}
+
+impl From<[f64; 5]> for Tally {
+    fn from([count, mean, squares, least, greatest]: [f64; 5]) -> Self {
+        let count = count as u64;
+        if count == 0 { Self::NOTHING } else { Self { count, mean, squares, least, greatest } }
+    }
+}
+
 impl Value for Tally {
     const WORDS: usize = 5;
     const OWNS: bool = false;

@@ -228,6 +228,21 @@ fn figures_by_hand() {
     assert_eq!((&*steps.title, &*steps.unit), ("flow", "coins"));
 }
 
+/// As numbers and back, a statistic is what it was; and all of them are 0 before anything.
+#[test]
+fn statistics_are_numbers() {
+    let (All { came, had, here, .. }, at) = observed((all(), 0.0), &[(3.0, 1.0), (-1.5, 2.0)]);
+    assert_eq!(Counter::from(<[f64; 2]>::from(came)), came);
+    assert_eq!(Tally::from(<[f64; 5]>::from(had)), had);
+    assert_eq!(Level::from(<[f64; 6]>::from(here)), here);
+    assert_eq!(<[f64; 5]>::from(had), [2.0, 0.75, 10.125, -1.5, 3.0]);
+    assert_eq!(<[f64; 6]>::from(here), [1.0, at, 6.0, 0.0, 3.0, 0.0]);
+    assert_eq!(<[f64; 2]>::from(Counter::default()), [0.0; 2]);
+    assert_eq!(<[f64; 5]>::from(Tally::default()), [0.0; 5]);
+    assert_eq!(<[f64; 6]>::from(Level::default()), [0.0; 6]);
+    assert_eq!(Tally::from([0.0; 5]), Tally::default());
+}
+
 /// Where there is nothing, no number is made up.
 #[test]
 fn nothing_is_nan() {

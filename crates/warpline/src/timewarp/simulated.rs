@@ -450,8 +450,7 @@ impl Run<'_> {
             panic!("finished, but the sequential run ended with {:?}", truth.result);
         };
         let before = self.shared.iter().map(|it| it.committed_before);
-        let before = before.fold(0, u64::wrapping_add);
-        assert_eq!((&digest, before.wrapping_add(committed)), (expected, *events));
+        assert_eq!((&digest, before.fold(committed, u64::wrapping_add)), (expected, *events));
         assert_eq!(log.outputs, truth.log.outputs);
         assert_eq!(log.blocking, truth.log.blocking);
         None

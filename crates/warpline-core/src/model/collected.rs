@@ -3,8 +3,8 @@
 
 use std::fmt::{self, Debug};
 
-use super::Statistics;
-use crate::{LogicalProcess, VirtualTime};
+use super::LogicalProcess;
+use crate::{VirtualTime, statistics::Statistics};
 
 /// Where an LP has its statistics: [`LogicalProcess::STATISTICS`].
 ///
