@@ -25,9 +25,11 @@ mod call;
 mod failures;
 mod fields;
 mod model;
+mod statistics;
 mod words;
 
 pub use call::{Handler, HandlerContext, LAYOUT};
 pub use failures::{Failure, Failures, Role};
 pub use fields::{Field, Number};
 pub use model::{Description, Finish, ForeignModel, States};
+pub use statistics::{Statistic, StatisticKind};

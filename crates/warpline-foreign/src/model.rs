@@ -6,10 +6,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use serde::{Deserialize, Serialize};
 use warpline::{
-    AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Reversal,
-    VirtualTime,
+    AnyModel, Collected, ConfigError, Context, Difference, Figure, Link, LogicalProcess, LpId,
+    Model, Results, Reversal, VirtualTime,
     digest::mix,
+    statistics::Findings,
     wire::{Wire, WireError, Wires, take_bytes},
 };
 
@@ -17,6 +19,7 @@ use super::{
     call::{Calls, Handler, call, call_reverse},
     failures::Failures,
     fields::{Field, Shown},
+    statistics::{Observed, Statistic},
     words::{Boxed, Words},
 };
 
@@ -55,6 +58,8 @@ pub struct Description {
     pub lookahead: Option<f64>,
     /// Where LPs send to, if that is few others: each sender with its links.
     pub links: Option<Vec<(LpId, Link)>>,
+    /// The statistics in a state, whose figures are results, before those of `finish`.
+    pub statistics: Vec<Statistic>,
     /// What computes the results of a run, if it has any beside the states.
     pub finish: Option<Finish>,
 }
@@ -119,6 +124,10 @@ impl ForeignModel {
         if initial.len() != lps * state_words {
             let allowed = format!("{state_words} words for each of {lps} LPs");
             return Err(ConfigError::new("states", initial.len(), &allowed));
+        }
+        for Statistic { name, kind, word, .. } in &description.statistics {
+            let allowed = format!("in a state of {state_words} words");
+            ConfigError::check(word + kind.words() <= *state_words, name, word, &allowed)?;
         }
         let parameters = std::mem::take(&mut description.parameters);
         let calls = Calls::new(parameters, description.lps, description.message_words);
@@ -198,6 +207,24 @@ impl<S: Words, M> Clone for ForeignLp<S, M> {
     }
 }
 
+/// An LP at the end of a run.
+#[derive(Debug, Serialize, Deserialize)]
+struct Finished {
+    state: Vec<u64>,
+    end: f64,
+    /// Closed at the end.
+    observed: Vec<Observed>,
+}
+
+impl Finished {
+    /// What was observed after an earlier time; the state is that of the end.
+    fn since(&self, earlier: &Self) -> Self {
+        let pairs = self.observed.iter().zip(&earlier.observed);
+        let observed = pairs.map(|(later, earlier)| later.since(earlier)).collect();
+        Self { state: self.state.clone(), end: self.end, observed }
+    }
+}
+
 /// The results. The states are not among them: whoever made the model asks it for those.
 struct Done(Vec<Figure>);
 
@@ -214,11 +241,20 @@ fn hash<S, M: Words>(model: &Foreign<S, M>, message: &M) -> u64 {
     message.get()[..used].iter().fold(0, |hash, word| mix(hash, *word))
 }
 
+impl<S: Words, M: Words> ForeignLp<S, M> {
+    /// Lets the statistics begin anew.
+    fn reset(model: &Foreign<S, M>, lp: &mut Self, now: VirtualTime) {
+        for statistic in &model.inner.description.statistics {
+            Observed::reset(statistic, lp.state.get_mut(), now);
+        }
+    }
+}
+
 impl<S: Words, M: Words> LogicalProcess for ForeignLp<S, M> {
     type Model = Foreign<S, M>;
     type Message = M;
-    /// The words of the state, and those of the time of the end.
-    type Summary = Vec<u64>;
+    type Summary = Finished;
+    const STATISTICS: Collected<Self> = Collected::by(Self::reset, Finished::since);
 
     fn start(&mut self, model: &Self::Model, cx: &mut impl Context<M>) {
         let start = model.inner.description.start;
@@ -259,9 +295,11 @@ impl<S: Words, M: Words> LogicalProcess for ForeignLp<S, M> {
         message.heap_bytes()
     }
 
-    fn finish(self, model: &Self::Model, end: VirtualTime) -> Vec<u64> {
-        let state = &self.state.get()[..model.inner.description.state_words];
-        [state, &[end.get().to_bits()]].concat()
+    fn finish(self, model: &Self::Model, end: VirtualTime) -> Finished {
+        let Description { state_words, statistics, .. } = &model.inner.description;
+        let state = self.state.get()[..*state_words].to_vec();
+        let observed = statistics.iter().map(|one| Observed::read(one, &state).until(end));
+        Finished { observed: observed.collect(), state, end: end.get() }
     }
 }
 
@@ -283,15 +321,26 @@ impl<S: Words, M: Words> Model for Foreign<S, M> {
         ForeignLp { state, message: PhantomData }
     }
 
-    fn reduce(&self, summaries: impl Iterator<Item = Vec<u64>>) -> Done {
+    fn reduce(&self, summaries: impl Iterator<Item = Finished>) -> Done {
         let (mut states, mut end) = (States::new(), 0.0);
-        for summary in summaries {
-            let Some((last, state)) = summary.split_last() else { continue };
-            end = f64::from_bits(*last);
+        let mut merged: Option<Vec<Observed>> = None;
+        for Finished { state, end: last, observed } in summaries {
+            end = last;
             states.extend(state);
+            match &mut merged {
+                None => merged = Some(observed),
+                Some(all) => all.iter_mut().zip(&observed).for_each(|(all, one)| all.merge(one)),
+            }
         }
-        let finish = self.inner.description.finish.as_ref();
-        let figures = finish.map_or_else(Vec::new, |Finish(finish)| finish(&states, end));
+        let Description { finish, statistics, .. } = &self.inner.description;
+        let mut findings = Findings::default();
+        for (statistic, observed) in statistics.iter().zip(merged.iter().flatten()) {
+            observed.tell(statistic, &mut findings);
+        }
+        let mut figures = findings.figures;
+        if let Some(Finish(finish)) = finish {
+            figures.extend(finish(&states, end));
+        }
         *self.inner.states.lock().unwrap_or_else(PoisonError::into_inner) = states;
         Done(figures)
     }
@@ -302,6 +351,14 @@ impl<S: Words, M: Words> Model for Foreign<S, M> {
 
     fn links(&self, from: LpId) -> Option<Vec<Link>> {
         Some(self.inner.links.as_ref()?[from.index()].clone())
+    }
+
+    fn has_statistics(&self) -> bool {
+        !self.inner.description.statistics.is_empty()
+    }
+
+    fn difference(&self) -> Option<Difference<Self>> {
+        self.has_statistics().then_some(Finished::since)
     }
 
     fn is_reversible(&self) -> bool {

@@ -178,6 +178,7 @@ fn describe(
         identity: String::new(),
         lookahead: Some(LOOKAHEAD),
         links: None,
+        statistics: Vec::new(),
         finish: None,
     }
 }

@@ -13,7 +13,8 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use warpline::{Figure, Link, LpId, Stream};
 use warpline_cli::{Application, CallError, Caller, ModelParams};
 use warpline_foreign::{
-    Description, Failure, Field, Finish, ForeignModel, Handler, LAYOUT, Number, Role,
+    Description, Failure, Field, Finish, ForeignModel, Handler, LAYOUT, Number, Role, Statistic,
+    StatisticKind,
 };
 
 use crate::calls::{Setting, exception, looked_after};
@@ -45,6 +46,8 @@ pub(crate) struct Written {
     lps: usize,
     state_words: usize,
     message_words: usize,
+    /// Name, kind, unit, meaning and offset of each statistic in a state.
+    statistics: Vec<(String, String, String, String, usize)>,
     /// Name, kind of number, offset and length of each field of a state.
     fields: Vec<(String, String, usize, Option<usize>)>,
     initial: Vec<u8>,
@@ -208,6 +211,7 @@ fn foreign(
         lookahead: model.lookahead,
         links: model.links.map(|links| links.into_iter().map(link).collect()),
         name: model.name,
+        statistics: model.statistics.into_iter().map(statistic).collect::<Result<_, _>>()?,
         finish: finishing
             .map(|finishing| Finish::new(move |states, end| finishing.results(states, end))),
     };
@@ -233,6 +237,18 @@ fn field(
         _ => return Err(warpline::ConfigError::new(&name, kind, "a kind of numbers")),
     };
     Ok(Field { name, kind, offset, length })
+}
+
+fn statistic(
+    (name, kind, unit, meaning, offset): (String, String, String, String, usize),
+) -> Result<Statistic, warpline::ConfigError> {
+    let kind = match &*kind {
+        "counter" => StatisticKind::Counter,
+        "tally" => StatisticKind::Tally,
+        "level" => StatisticKind::Level,
+        _ => return Err(warpline::ConfigError::new(&name, kind, "a kind of statistics")),
+    };
+    Ok(Statistic { name, unit, meaning, kind, word: offset / 8 })
 }
 
 fn link((from, to, lookahead): (u32, u32, f64)) -> (LpId, Link) {

@@ -37,14 +37,17 @@ if TYPE_CHECKING:
 
     from ._models._model import Model
     from ._models._records import Array, message, params, state
+    from ._models._statistics import Counter, Level, Tally, add_level, count, set_level, tally
 
 __all__ = [
     "Array",
     "Model",
     "ConfigurationError",
+    "Counter",
     "DifferenceFound",
     "EngineName",
     "Findings",
+    "Level",
     "ModelError",
     "ModelName",
     "OutOfMemory",
@@ -52,7 +55,10 @@ __all__ = [
     "RunSettings",
     "Session",
     "Table",
+    "Tally",
     "WarplineError",
+    "add_level",
+    "count",
     "f32",
     "f64",
     "figures",
@@ -67,8 +73,10 @@ __all__ = [
     "params",
     "replicate",
     "run",
+    "set_level",
     "state",
     "sweep",
+    "tally",
     "u16",
     "u32",
     "u64",
@@ -76,10 +84,14 @@ __all__ = [
 ]
 
 
+_STATISTICS = ("Counter", "Level", "Tally", "add_level", "count", "set_level", "tally")
+
+
 def __getattr__(name: str) -> Any:
     """What models need comes with NumPy, which takes longer to load than all else here."""
     if name in __all__:
-        from ._models import _model, _records
+        from ._models import _model, _records, _statistics
 
-        return getattr(_model if name == "Model" else _records, name)
+        home: Any = _model if name == "Model" else _records
+        return getattr(_statistics if name in _STATISTICS else home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

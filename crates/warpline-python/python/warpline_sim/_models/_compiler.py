@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import inspect
 import re
 import sys
 import types as python_types
@@ -31,7 +32,13 @@ from numba import carray, cfunc, njit, types
 from numba.core import cgutils
 from numba.core.errors import NumbaError
 from numba.core.datamodel import models
-from numba.extending import intrinsic, overload_attribute, overload_method, register_model
+from numba.extending import (
+    intrinsic,
+    overload,
+    overload_attribute,
+    overload_method,
+    register_model,
+)
 
 from .. import _native
 from .._errors import ConfigurationError
@@ -40,6 +47,7 @@ from ._check import decorator
 from ._interpreter import MULTIPLIER, UNIT
 from ._key import is_plain, values
 from ._records import _PARTS, Record
+from ._statistics import FUNCTIONS
 
 _AT: dict[str, int] = _native.layout()
 _I8, _I32, _I64, _I128 = (ir.IntType(bits) for bits in (8, 32, 64, 128))
@@ -180,6 +188,20 @@ def _pointer(typing: Any, address: Any, kind: Any) -> Any:
         return builder.inttoptr(args[0], context.get_value_type(pointer))
 
     return pointer(types.int64, kind), generate
+
+
+def _compile_where_called(function: Any) -> None:
+    """Lets handlers call a function as an attribute of a module, as in ``wl.tally(…)``."""
+    given = inspect.signature(function).parameters.values()
+    names = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in given]
+    # Numba wants the parameters of the function that it returns.
+    space: dict[str, Any] = {"function": function}
+    exec(f"def typed({', '.join(names)}):\n    return function\n", space)
+    overload(function)(space["typed"])
+
+
+for _function in FUNCTIONS:
+    _compile_where_called(_function)
 
 
 def _define_context(context: Any, parameters: Any, message: Record) -> None:

@@ -28,7 +28,7 @@ from ._check import check, decorator
 from ._graph import links_of, placement_of
 from ._interpreter import Interpreted
 from ._key import Key
-from ._records import View, fields_of, filled, record_of, words_of
+from ._records import View, fields_of, filled, record_of, statistics_of, words_of
 
 _Handler = Callable[..., Any]
 #: The engines that handlers in the interpreter run on: it is one thread.
@@ -243,6 +243,7 @@ class Model:
             state_words=self._state.words,
             message_words=self._message.words,
             fields=fields_of(self._state),
+            statistics=statistics_of(self._state),
             initial=initial,
             parameters=words_of(whole) or bytes(8),
             shown=json.dumps({name: _plain(value) for name, value in values.items()}),

@@ -73,6 +73,8 @@ class Record:
     arrays: dict[str, np.dtype[Any]]
     #: The values of parameters that are not given; zero without one.
     defaults: dict[str, Any] = field(default_factory=dict)
+    #: Statistics of a state, by name: kind, unit and meaning.
+    statistics: dict[str, tuple[str, str, str]] = field(default_factory=dict)
 
     @property
     def words(self) -> int:
@@ -115,8 +117,14 @@ def _declared(cls: type[Any], of_parameters: bool) -> Record:
     fields: list[tuple[Any, ...]] = []
     arrays: dict[str, np.dtype[Any]] = {}
     defaults: dict[str, Any] = {}
+    statistics: dict[str, tuple[str, str, str]] = {}
     for name, declared in inspect.get_annotations(cls, eval_str=True).items():
-        kind, is_any_length = _kind(declared)
+        statistic = _statistic(declared)
+        if statistic is not None and not of_parameters:
+            kind, is_any_length = f64[statistic[1]], False
+            statistics[name] = (statistic[0], *statistic[2])
+        else:
+            kind, is_any_length = _kind(declared)
         if kind is None or (is_any_length and not of_parameters):
             allowed = "wl.i8 to wl.i64, wl.u8 to wl.u64, wl.f32, wl.f64, and arrays as wl.f64[8]"
             more = "; wl.Array[wl.f64] for any length" if of_parameters else ""
@@ -135,7 +143,20 @@ def _declared(cls: type[Any], of_parameters: bool) -> Record:
                     f"`{cls.__name__}.{name}` has the value {defaults[name]!r}, but fields of states "
                     "and messages begin with 0: give `states=` to a run, or send the value"
                 )
-    return Record(cls.__name__, np.dtype(fields, align=True), arrays, defaults)
+    return Record(cls.__name__, np.dtype(fields, align=True), arrays, defaults, statistics)
+
+
+def _statistic(declared: Any) -> tuple[str, int, tuple[str, str]] | None:
+    """The kind of a statistic, how many numbers it has, and its unit and meaning."""
+    texts: list[Any] = []
+    if get_origin(declared) is Annotated:
+        declared, *texts = get_args(declared)
+    found = getattr(declared, "_statistic", None)
+    if found is None or len(texts) > 2 or not all(isinstance(text, str) for text in texts):
+        return None
+    kind, numbers = found
+    unit, meaning = [*texts, "", ""][:2]
+    return kind, numbers, (unit, meaning)
 
 
 def _kind(declared: Any) -> tuple[Kind | None, bool]:
@@ -177,7 +198,12 @@ def state(cls: type[_Class]) -> type[_Class]:
 @dataclass_transform(kw_only_default=True)
 def message(cls: type[_Class]) -> type[_Class]:
     """The contents of an event."""
-    return _record(cls, False)
+    made = _record(cls, False)
+    for name in record_of(made, "message").statistics:
+        raise ConfigurationError(
+            f"`{cls.__name__}.{name}` is a statistic, and those belong to states"
+        )
+    return made
 
 
 @dataclass_transform(kw_only_default=True)
@@ -250,6 +276,12 @@ def fields_of(record: Record) -> list[tuple[str, str, int, int | None]]:
         (name, kind.base.str[1:], offset, int(np.prod(kind.shape)) if kind.shape else None)
         for name, (kind, offset, *_) in fields.items()
     ]
+
+
+def statistics_of(record: Record) -> list[tuple[str, str, str, str, int]]:
+    """Name, kind, unit, meaning and offset of each statistic."""
+    fields: Any = record.dtype.fields or {}
+    return [(name, *what, fields[name][1]) for name, what in record.statistics.items()]
 
 
 def words_of(array: Any) -> bytes:
