@@ -42,7 +42,7 @@ pub use ids::LpId;
 pub use key::{EventKey, STEP_MAX};
 pub use mix::mix;
 pub use model::{Difference, Link, LogicalProcess, Model, Wires};
-pub use random::Stream;
+pub use random::{Discrete, Empirical, Stream, TableError};
 pub use reversal::Reversal;
 pub use time::{InvalidTime, VirtualTime};
 pub use tracked::{

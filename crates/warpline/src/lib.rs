@@ -81,9 +81,9 @@ pub use settings::{
 };
 pub use simulation::Simulation;
 pub use warpline_core::{
-    Context, Difference, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, ModelError,
-    Reversal, Saving, State, Stream, Tracked, TrackedDeque, TrackedHashMap, TrackedHeap,
-    TrackedMap, TrackedSet, TrackedVec, Value, VirtualTime,
+    Context, Difference, Discrete, Empirical, EventKey, Io, IoContext, Link, LogicalProcess, LpId,
+    Model, ModelError, Reversal, Saving, State, Stream, TableError, Tracked, TrackedDeque,
+    TrackedHashMap, TrackedHeap, TrackedMap, TrackedSet, TrackedVec, Value, VirtualTime,
 };
 pub use watch::Progress;
 pub use worker_limit::WorkerLimit;

@@ -2,9 +2,39 @@
 //!
 //! The generator is the 128-bit multiplicative one of PCG: it has 16 bytes of state, so saving it
 //! costs little. It draws what `Pcg64Mcg` of the `rand` family draws, which has no draws through a
-//! shared reference. The distributions here use only integer and IEEE arithmetic and the `libm`
-//! crate, so a seed gives the same numbers on every platform. Any other distribution of the `rand`
-//! family works on a [`Stream`] too.
+//! shared reference.
+//!
+//! # Distributions
+//!
+//! All of them use only integer and IEEE arithmetic and the `libm` crate, so a seed gives the same
+//! numbers on every platform, in every engine, and to handlers in Python. None keeps anything from
+//! one draw to the next, which a rollback would not restore.
+//!
+//! | draws | |
+//! |---|---|
+//! | any number | [`normal`](Stream::normal), [`truncated_normal`](Stream::truncated_normal) |
+//! | above 0 | [`exponential`](Stream::exponential), [`erlang`](Stream::erlang), [`gamma`](Stream::gamma), [`lognormal`](Stream::lognormal), [`lognormal_with_mean`](Stream::lognormal_with_mean), [`weibull`](Stream::weibull) |
+//! | in an interval | [`uniform`](Stream::uniform), [`uniform_in`](Stream::uniform_in), [`triangular`](Stream::triangular), [`beta`](Stream::beta), and any other by [`truncated`](Stream::truncated) |
+//! | whole numbers | [`below`](Stream::below), [`lp`](Stream::lp), [`chance`](Stream::chance), [`poisson`](Stream::poisson), [`binomial`](Stream::binomial), [`geometric`](Stream::geometric) |
+//! | from tables | [`discrete`](Stream::discrete), [`empirical`](Stream::empirical) |
+//! | among things | [`choice`](Stream::choice), [`shuffle`](Stream::shuffle), [`permutation`](Stream::permutation) |
+//!
+//! # Parameters that are out of their range
+//!
+//! Every draw ends, whatever its parameters are, and none panics. A parameter that is out of the
+//! range that is said, or NaN, makes the number of a continuous distribution NaN, and a delay that
+//! is NaN ends the run with an error that says where. (`uniform_in` and `exponential` compute with
+//! any parameter.) Those of the whole numbers count as the nearest that is in the range. Where a
+//! parameter is infinite, what is drawn may be infinite or NaN. A table refuses wrong numbers when
+//! it is made.
+//!
+//! # Other distributions
+//!
+//! A [`Stream`] and a `&Stream` are generators of `rand_core` 0.10, which `rand` 0.10 and
+//! `rand_distr` 0.6 use, so all that these have works on it: `zipf.sample(&mut cx.rng())`. Their
+//! numbers are not the same on every platform, nor from version to version: they take their
+//! logarithms from the platform or from `libm`, depending on features that any crate in the build
+//! may have switched on.
 
 use std::{cell::Cell, convert::Infallible, fmt};
 
@@ -12,10 +42,17 @@ use rand_core::{TryRng, utils::fill_bytes_via_next_word};
 
 use crate::{LpId, mix::mix};
 
+mod continuous;
+mod discrete;
 mod exponential;
+mod normal;
+mod sampling;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod ziggurat;
+
+pub use tables::{Discrete, Empirical, TableError};
 
 /// What each draw multiplies the state by (M. E. O'Neill, *PCG: A Family of Simple Fast
 /// Space-Efficient Statistically Good Algorithms for Random Number Generation*, 2014).
@@ -161,4 +198,18 @@ impl TryRng for Stream {
 #[inline]
 fn to_unit(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+}
+
+/// Whether a candidate is rejected. A NaN is not, which ends the loop that draws candidates.
+#[inline]
+fn is_above(candidate: f64, bound: f64) -> bool {
+    candidate > bound
+}
+
+/// Random `bits` as a whole number below `bound`, and as a uniform number below 1: the halves of a
+/// product.
+#[inline]
+fn split(bits: u64, bound: u64) -> (u64, f64) {
+    let product = u128::from(bits) * u128::from(bound);
+    ((product >> 64) as u64, to_unit(product as u64))
 }

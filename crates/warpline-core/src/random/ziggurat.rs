@@ -36,3 +36,14 @@ pub(super) const fn minus_ln(y: f64) -> f64 {
     }
     x
 }
+
+/// The square root of x > 0, by Newton's iteration.
+pub(super) const fn square_root(x: f64) -> f64 {
+    let mut root = if x > 1.0 { x } else { 1.0 };
+    let mut iterations = 0;
+    while iterations < 40 {
+        root = 0.5 * (root + x / root);
+        iterations += 1;
+    }
+    root
+}

@@ -1,5 +1,11 @@
 //! The bits of a stream, and the draws that are made of them directly.
 
+mod continuous;
+mod discrete;
+mod known;
+mod laws;
+mod tables;
+
 use super::*;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
