@@ -7,7 +7,7 @@ use super::{
 
 /// The abscissa where the tail begins, and the area of a layer, for 256 layers of equal area
 /// (Marsaglia and Tsang 2000, section 2); both to the last bit.
-const R: f64 = 3.654_152_885_361_009;
+pub(super) const R: f64 = 3.654_152_885_361_009;
 const AREA: f64 = 0.004_928_673_233_974_655;
 
 static ZIGGURAT: Ziggurat = ziggurat();
@@ -110,7 +110,7 @@ impl Stream {
 
     /// What lies beyond `R` (G. Marsaglia, *Generating a Variable from the Tail of the Normal
     /// Distribution*, Technometrics 6, 1964).
-    fn normal_tail(&self) -> f64 {
+    pub(super) fn normal_tail(&self) -> f64 {
         loop {
             let beyond = self.exponential(1.0 / R);
             if 2.0 * self.exponential(1.0) > beyond * beyond {

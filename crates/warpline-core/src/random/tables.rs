@@ -212,6 +212,8 @@ impl Stream {
         let from = table.sorted[place as usize];
         // With one observation there is no next one.
         let to = table.sorted.get(place as usize + 1).copied().unwrap_or(from);
-        (from + part * (to - from)).min(to)
+        let drawn = from + part * (to - from);
+        // Not `min`, which may be either of two zeros.
+        if drawn < to { drawn } else { to }
     }
 }

@@ -11,7 +11,10 @@ use statrs::{
     statistics::Distribution,
 };
 
-use super::{Stream, stream};
+use super::{
+    super::{continuous::log_ratio, normal::R},
+    Stream, stream,
+};
 
 const N: usize = 40_000;
 
@@ -83,6 +86,14 @@ fn the_tail_of_the_normal_distribution() {
     }
 }
 
+/// The draws beyond the last layer alone.
+#[test]
+fn the_tail_is_that_of_the_normal_distribution() {
+    let law = Normal::new(0.0, 1.0).expect("a distribution");
+    let beyond = |x: f64| 1.0 - law.cdf(-x) / law.cdf(-R);
+    fits("tail", |rng| rng.normal_tail(), beyond);
+}
+
 #[test]
 fn lognormal() {
     for (mu, sigma) in [(0.0, 1.0), (2.0, 0.1)] {
@@ -109,7 +120,7 @@ fn gamma() {
             fits(&format!("gamma {shape}"), draw, |x| law.cdf(x));
         }
         let t = -2.0 / (3.0 * f64::sqrt(shape));
-        let ratio = super::super::continuous::log_ratio(shape, t);
+        let ratio = log_ratio(shape, t);
         assert!((ratio * 27.0 * shape / 4.0 + 1.0).abs() < 1e-3, "{shape}: {ratio}");
     }
 }
