@@ -24,10 +24,12 @@
 mod call;
 mod failures;
 mod fields;
+mod laws;
 mod model;
 mod words;
 
 pub use call::{Handler, HandlerContext, LAYOUT};
 pub use failures::{Failure, Failures, Role};
 pub use fields::{Field, Number};
+pub use laws::{LAWS, Law, Parameters};
 pub use model::{Description, Finish, ForeignModel, States};
