@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from builtins import int as u32
     from builtins import int as u64
 
+    from ._models._laws import discrete, empirical
     from ._models._model import Model
     from ._models._records import Array, message, params, state
 
@@ -53,6 +54,8 @@ __all__ = [
     "Session",
     "Table",
     "WarplineError",
+    "discrete",
+    "empirical",
     "f32",
     "f64",
     "figures",
@@ -79,7 +82,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """What models need comes with NumPy, which takes longer to load than all else here."""
     if name in __all__:
-        from ._models import _model, _records
+        from ._models import _laws, _model, _records
 
-        return getattr(_model if name == "Model" else _records, name)
+        modules = {"Model": _model, "discrete": _laws, "empirical": _laws}
+        return getattr(modules.get(name, _records), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
