@@ -47,7 +47,7 @@ pub use key::{EventKey, STEP_MAX};
 pub use mix::mix;
 pub use model::{Collected, Difference, Link, LogicalProcess, Model, Wires};
 pub use picture::{Picture, Shape};
-pub use random::Stream;
+pub use random::{Discrete, Empirical, Stream, TableError};
 pub use results::{Figure, Results};
 pub use reversal::Reversal;
 pub use statistics::{

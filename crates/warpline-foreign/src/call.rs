@@ -20,6 +20,7 @@ use warpline::{Context, EventKey, LpId, Reversal, Stream};
 
 use super::{
     failures::{Failure, Failures, Role},
+    laws::LAWS,
     words::Words,
 };
 
@@ -46,6 +47,7 @@ pub struct HandlerContext {
     len: u64,
     capacity: u64,
     edge: unsafe extern "C" fn(*mut HandlerContext, u64, f64) -> f64,
+    draw: unsafe extern "C" fn(*mut HandlerContext, u64, f64, f64, f64, f64) -> u64,
     grow: unsafe extern "C" fn(*mut HandlerContext),
     abscissas: *const f64,
     note: u64,
@@ -68,6 +70,7 @@ struct Spill(Vec<u64>);
 /// | `out`, `len`, `capacity` | the outbox: of each event the receiver, the delay and the message |
 /// | `grow` | a function that makes room for more of them |
 /// | `abscissas`, `edge` | a table and a function for [`Stream::exponential`] |
+/// | `draw` | a function that draws from a distribution, by its place among [`LAWS`] |
 /// | `note` | a word that a handler leaves for the one that undoes the event |
 pub const LAYOUT: &[(&str, usize)] = &[
     ("stream", offset_of!(HandlerContext, stream)),
@@ -79,6 +82,7 @@ pub const LAYOUT: &[(&str, usize)] = &[
     ("len", offset_of!(HandlerContext, len)),
     ("capacity", offset_of!(HandlerContext, capacity)),
     ("edge", offset_of!(HandlerContext, edge)),
+    ("draw", offset_of!(HandlerContext, draw)),
     ("grow", offset_of!(HandlerContext, grow)),
     ("abscissas", offset_of!(HandlerContext, abscissas)),
     ("note", offset_of!(HandlerContext, note)),
@@ -152,6 +156,7 @@ impl Calls {
             len: 0,
             capacity: self.capacity as u64,
             edge,
+            draw,
             grow,
             abscissas: Stream::exponential_abscissas().as_ptr(),
             note,
@@ -271,10 +276,34 @@ unsafe extern "C" fn grow(context: *mut HandlerContext) {
 unsafe extern "C" fn edge(context: *mut HandlerContext, layer: u64, x: f64) -> f64 {
     // SAFETY: a handler calls this with its own context, which nobody else uses meanwhile.
     let context = unsafe { &mut *context };
-    // SAFETY: the words are those of the stream that the handler draws from, and of nobody else.
-    let words = unsafe { &mut *context.stream };
-    let stream = Stream::from_words(*words);
-    let drawn = stream.exponential_edge((layer & 0xff) as usize, x);
-    *words = stream.words();
-    drawn
+    context.drawing(|stream| stream.exponential_edge((layer & 0xff) as usize, x))
+}
+
+/// Draws from the distribution with this place among [`LAWS`]; zeros, if there is none.
+unsafe extern "C" fn draw(
+    context: *mut HandlerContext,
+    law: u64,
+    a: f64,
+    b: f64,
+    c: f64,
+    d: f64,
+) -> u64 {
+    // SAFETY: a handler calls this with its own context, which nobody else uses meanwhile.
+    let context = unsafe { &mut *context };
+    let law = LAWS.get(law as usize);
+    context.drawing(|stream| law.map_or(0, |law| law.draw(stream, [a, b, c, d])))
+}
+
+impl HandlerContext {
+    /// Lets the stream draw that the handler draws from.
+    #[inline]
+    fn drawing<T>(&mut self, draw: impl FnOnce(&Stream) -> T) -> T {
+        // SAFETY: the words are those of the stream that the handler draws from, and of nobody
+        // else.
+        let words = unsafe { &mut *self.stream };
+        let stream = Stream::from_words(*words);
+        let drawn = draw(&stream);
+        *words = stream.words();
+        drawn
+    }
 }

@@ -24,6 +24,7 @@
 mod call;
 mod failures;
 mod fields;
+mod laws;
 mod model;
 mod statistics;
 mod words;
@@ -31,5 +32,6 @@ mod words;
 pub use call::{Handler, HandlerContext, LAYOUT};
 pub use failures::{Failure, Failures, Role};
 pub use fields::{Field, Number};
+pub use laws::{LAWS, Law, Parameters};
 pub use model::{Description, Finish, ForeignModel, States};
 pub use statistics::{Statistic, StatisticKind};

@@ -6,6 +6,7 @@
 //! signals and progress meanwhile.
 
 mod calls;
+mod draws;
 mod models;
 mod sessions;
 mod table;
@@ -22,7 +23,9 @@ mod _native {
     #[pymodule_export]
     use super::calls::{describe, figures, keywords, lab, main, page, run, sweep};
     #[pymodule_export]
-    use super::models::{exponential, layout, run_model};
+    use super::draws::{discrete, draw, empirical, exponential, laws};
+    #[pymodule_export]
+    use super::models::{layout, run_model};
     #[pymodule_export]
     use super::sessions::{
         session_branch, session_branch_model, session_close, session_inject, session_open,

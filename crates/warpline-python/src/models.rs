@@ -10,7 +10,7 @@ use std::{
 };
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
-use warpline::{Figure, Link, LpId, Stream};
+use warpline::{Figure, Link, LpId};
 use warpline_cli::{Application, CallError, Caller, ModelParams};
 use warpline_foreign::{
     Description, Failure, Field, Finish, ForeignModel, Handler, LAYOUT, Number, Role, Statistic,
@@ -23,16 +23,6 @@ use crate::calls::{Setting, exception, looked_after};
 #[pyfunction]
 pub(crate) fn layout() -> BTreeMap<&'static str, usize> {
     LAYOUT.iter().copied().collect()
-}
-
-/// Draws an exponential number with mean 1 from the stream with these words; returns it, and the
-/// words after it.
-#[pyfunction]
-pub(crate) fn exponential(low: u64, high: u64) -> (f64, u64, u64) {
-    let stream = Stream::from_words([low, high]);
-    let drawn = stream.exponential(1.0);
-    let [low, high] = stream.words();
-    (drawn, low, high)
 }
 
 /// What Python says of a model.

@@ -46,6 +46,8 @@ class Params:
 
 params = Params(mean=1, weights=[0.5, 1.0], near=(1, 2, 3, 4))
 params.weights[0] + params.mean + params.jobs + params.near[3]
+Params(mean=1, weights=wl.discrete([0.5, 1]), near=[])
+wl.empirical(["one"])  # incompatible type
 Params(mean="one", weights=[], near=[])  # incompatible type
 Params(maen=1.0, mean=1.0, weights=[], near=[])  # Unexpected keyword
 params.jbos  # has no attribute

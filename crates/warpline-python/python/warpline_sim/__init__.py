@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from builtins import int as u32
     from builtins import int as u64
 
+    from ._models._laws import discrete, empirical
     from ._models._model import Model
     from ._models._records import Array, message, params, state
     from ._models._statistics import Counter, Level, Tally, add_level, count, set_level, tally
@@ -59,6 +60,8 @@ __all__ = [
     "WarplineError",
     "add_level",
     "count",
+    "discrete",
+    "empirical",
     "f32",
     "f64",
     "figures",
@@ -90,8 +93,9 @@ _STATISTICS = ("Counter", "Level", "Tally", "add_level", "count", "set_level", "
 def __getattr__(name: str) -> Any:
     """What models need comes with NumPy, which takes longer to load than all else here."""
     if name in __all__:
-        from ._models import _model, _records, _statistics
+        from ._models import _laws, _model, _records, _statistics
 
-        home: Any = _model if name == "Model" else _records
-        return getattr(_statistics if name in _STATISTICS else home, name)
+        modules: dict[str, Any] = {"Model": _model, "discrete": _laws, "empirical": _laws}
+        home = _statistics if name in _STATISTICS else modules.get(name, _records)
+        return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

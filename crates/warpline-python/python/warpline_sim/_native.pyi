@@ -1,4 +1,4 @@
-from _typeshed import Incomplete, SupportsGetItem
+from _typeshed import Incomplete, SupportsGetItem, SupportsLenAndGetItem
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, SupportsFloat, SupportsIndex
@@ -7,10 +7,14 @@ __all__ = [
     "VERSION",
     "arrow_stream",
     "describe",
+    "discrete",
+    "draw",
+    "empirical",
     "exponential",
     "figures",
     "keywords",
     "lab",
+    "laws",
     "layout",
     "main",
     "page",
@@ -31,6 +35,8 @@ __all__ = [
     "sweep",
 ]
 
+_Weights = SupportsGetItem[int, SupportsFloat | SupportsIndex]
+_Parameters = SupportsLenAndGetItem[SupportsFloat | SupportsIndex]
 _Settings = SupportsGetItem[int, tuple[str, bool | SupportsIndex | SupportsFloat | str]]
 _Vary = SupportsGetItem[int, tuple[str, SupportsGetItem[int, str]]]
 
@@ -42,6 +48,23 @@ def arrow_stream(columns: str) -> object:
 
 def describe(model: str | None = None) -> str:
     """What `warpline info` says of a model, or of all, as JSON."""
+
+def discrete(weights: _Weights) -> list[float]:
+    """The table of a distribution with these weights: the number of columns, negative, and of each
+    column the part that is its own, and the number that the rest belongs to."""
+
+def draw(
+    law: SupportsIndex,
+    parameters: _Parameters,
+    low: SupportsIndex,
+    high: SupportsIndex,
+) -> tuple[int, int, int]:
+    """Draws from a distribution, given by its place, with the stream with these words; returns the
+    bits of the number, and the words after it."""
+
+def empirical(observations: _Weights) -> list[float]:
+    """The table of the distribution of observations: their number and one half, negative, and the
+    observations, sorted."""
 
 def exponential(low: SupportsIndex, high: SupportsIndex) -> tuple[float, int, int]:
     """Draws an exponential number with mean 1 from the stream with these words; returns it, and the
@@ -56,6 +79,10 @@ def keywords() -> str:
 def lab(figure: str, settings: _Settings, progress: Any | None) -> list[Path]:
     """Measures a figure of the laboratory, and returns the paths of its files; none if it was
     interrupted."""
+
+def laws() -> list[tuple[str, list[str], bool]]:
+    """The distributions that `draw` draws from, in their order: the name, the names of the
+    parameters, and whether a number is whole."""
 
 def layout() -> dict[str, int]:
     """Where the fields of a handler's context are, in bytes."""

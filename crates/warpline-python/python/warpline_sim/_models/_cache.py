@@ -44,8 +44,10 @@ class Cached:
         self._handlers, self._records = handlers, records
         key = Key()
         versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
-        key.add((_native.VERSION, versions, _native.layout(), sys.implementation.cache_tag))
-        key.add(Path(__file__).with_name("_compiler.py").read_text())
+        key.add((_native.VERSION, versions, _native.layout(), _native.laws()))
+        key.add(sys.implementation.cache_tag)
+        for name in ("_compiler.py", "_drawing.py"):
+            key.add(Path(__file__).with_name(name).read_text())
         for record in records:
             key.add((record.dtype, record.arrays))
         for role in sorted(handlers):

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .._errors import ConfigurationError
+from ._laws import LAWS, OTHERS
 from ._records import Record, meant
 
 #: What a context has in every handler.
-_CONTEXT = ["below", "bits", "chance", "exponential", "lp_count", "me", "model", "now"]
-_CONTEXT += ["uniform", "uniform_in"]
+_CONTEXT = ["below", "bits", "chance", "lp_count", "me", "model", "now", "uniform", "uniform_in"]
+_CONTEXT += OTHERS + [name for name, _, _ in LAWS]
 #: What it has in some.
 _ONLY_IN = {
     "start": ["send"],
@@ -22,7 +23,8 @@ _ONLY_IN = {
 }
 #: Names that must not be used, and why.
 _REFUSED = {
-    "random": "draw from the LP's own stream: cx.uniform(), cx.below(n), cx.exponential(mean)",
+    "random": "draw from the LP's own stream: cx.uniform(), cx.below(n), cx.exponential(mean), "
+    "cx.normal(mean, sd) and so on",
     "print": "a handler may be executed and undone; look at the states after the run",
     "objmode": "a handler runs without the interpreter",
     "open": "a handler may be executed and undone; look at the states after the run",

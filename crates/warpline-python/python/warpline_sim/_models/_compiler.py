@@ -3,7 +3,7 @@
 A handler becomes ``handle(state*, message*, context*) -> int32``. The records are
 Numba's own; the context is a pointer to the engine's structure, whose fields ``_native.layout``
 places. What a handler calls on it becomes a few instructions: random numbers come from the words of
-the LP's stream, and ``send`` writes into the outbox.
+the LP's stream (`_drawing`), and ``send`` writes into the outbox.
 
 Entries lie in a generated module whose name is a hash of all that they depend on (`_cache`), because
 Numba's own key knows only the entry function.
@@ -29,7 +29,6 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import carray, cfunc, njit, types
-from numba.core import cgutils
 from numba.core.errors import NumbaError
 from numba.core.datamodel import models
 from numba.extending import (
@@ -40,18 +39,14 @@ from numba.extending import (
     register_model,
 )
 
-from .. import _native
 from .._errors import ConfigurationError
 from ._cache import Handlers, write
 from ._check import decorator
-from ._interpreter import MULTIPLIER, UNIT
+from ._drawing import F64, I8, I32, I64, METHODS, fixed, slot
 from ._key import is_plain, values
 from ._records import _PARTS, Record
 from ._statistics import FUNCTIONS
 
-_AT: dict[str, int] = _native.layout()
-_I8, _I32, _I64, _I128 = (ir.IntType(bits) for bits in (8, 32, 64, 128))
-_F64 = ir.DoubleType()
 #: Words of an event in the outbox beside its message: receiver and delay.
 _HEAD = 2
 
@@ -68,24 +63,11 @@ class _PointerModel(models.OpaqueModel):
     pass
 
 
-def _slot(builder: Any, context: Any, field: str, kind: Any) -> Any:
-    """Where a field of the context is."""
-    place = builder.gep(context, [_I32(_AT[field])])
-    return builder.bitcast(place, kind.as_pointer())
-
-
-def _fixed(builder: Any, context: Any, field: str, kind: Any) -> Any:
-    """The value of a field that stays the same during a call: it need not be loaded again."""
-    value = builder.load(_slot(builder, context, field, kind))
-    value.set_metadata("invariant.load", builder.module.add_metadata([]))
-    return value
-
-
 def _loader(field: str, of_numba: Any, of_llvm: Any) -> Any:
     @intrinsic
     def load(typing: Any, cx: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _fixed(builder, args[0], field, of_llvm)
+            return fixed(builder, args[0], field, of_llvm)
 
         return of_numba(cx), generate
 
@@ -94,11 +76,11 @@ def _loader(field: str, of_numba: Any, of_llvm: Any) -> Any:
 
 #: The attributes of a context.
 _ATTRIBUTES = {
-    "now": _loader("now", types.float64, _F64),
-    "me": _loader("me", types.int64, _I64),
-    "lp_count": _loader("lp_count", types.int64, _I64),
-    "noted": _loader("note", types.int64, _I64),
-    "noted_float": _loader("note", types.float64, _F64),
+    "now": _loader("now", types.float64, F64),
+    "me": _loader("me", types.int64, I64),
+    "lp_count": _loader("lp_count", types.int64, I64),
+    "noted": _loader("note", types.int64, I64),
+    "noted_float": _loader("note", types.float64, F64),
 }
 
 
@@ -109,74 +91,10 @@ def _note(typing: Any, cx: Any, number: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         value = context.cast(builder, args[1], signature.args[1], kind)
-        builder.store(value, _slot(builder, args[0], "note", value.type))
+        builder.store(value, slot(builder, args[0], "note", value.type))
         return context.get_dummy_value()
 
     return types.void(cx, number), generate
-
-
-@intrinsic
-def _bits(typing: Any, cx: Any) -> Any:
-    """The next 64 bits of the stream: PCG, as `Stream::from_words` of warpline-core says."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _fixed(builder, args[0], "stream", _I128.as_pointer())
-        state = builder.load(place)
-        state.align = 8
-        state = builder.mul(state, ir.Constant(_I128, MULTIPLIER))
-        builder.store(state, place, align=8)
-        turn = builder.trunc(builder.lshr(state, ir.Constant(_I128, 122)), _I64)
-        high = builder.trunc(builder.lshr(state, ir.Constant(_I128, 64)), _I64)
-        word = builder.xor(high, builder.trunc(state, _I64))
-        rotate = ir.FunctionType(_I64, [_I64] * 3)
-        rotate = cgutils.get_or_insert_function(builder.module, rotate, "llvm.fshr.i64")
-        return builder.call(rotate, [word, word, turn])
-
-    return types.uint64(cx), generate
-
-
-@intrinsic
-def _high_half(typing: Any, one: Any, other: Any) -> Any:
-    """The high half of a product."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        wide = builder.mul(builder.zext(args[0], _I128), builder.zext(args[1], _I128))
-        return builder.trunc(builder.lshr(wide, ir.Constant(_I128, 64)), _I64)
-
-    return types.uint64(types.uint64, types.uint64), generate
-
-
-@intrinsic
-def _abscissa(typing: Any, cx: Any, layer: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        table = _fixed(builder, args[0], "abscissas", _F64.as_pointer())
-        return builder.load(builder.gep(table, [args[1]]))
-
-    return types.float64(cx, types.uint64), generate
-
-
-@intrinsic
-def _edge(typing: Any, cx: Any, layer: Any, x: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(_F64, [_I8.as_pointer(), _I64, _F64]).as_pointer()
-        return builder.call(builder.load(_slot(builder, args[0], "edge", kind)), args)
-
-    return types.float64(cx, types.uint64, types.float64), generate
-
-
-@njit
-def _uniform(cx: Any) -> Any:
-    return np.float64(_bits(cx) >> np.uint64(11)) * UNIT
-
-
-@njit
-def _exponential(cx: Any, mean: Any) -> Any:
-    bits = _bits(cx)
-    layer = bits & np.uint64(0xFF)
-    x = np.float64(bits >> np.uint64(11)) * UNIT * _abscissa(cx, layer)
-    if x < _abscissa(cx, layer + np.uint64(1)):
-        return x * mean
-    return _edge(cx, layer, x) * mean
 
 
 @intrinsic
@@ -214,23 +132,13 @@ def _define_context(context: Any, parameters: Any, message: Record) -> None:
     def model(typing: Any, cx: Any) -> Any:
         def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
             kind = target.get_value_type(parameters)
-            return _fixed(builder, args[0], "parameters", kind)
+            return fixed(builder, args[0], "parameters", kind)
 
         return parameters(cx), generate
 
     overload_attribute(context, "model")(_attribute(model))
-    method = {
-        "bits": lambda cx: lambda cx: _bits(cx),
-        "uniform": lambda cx: lambda cx: _uniform(cx),
-        "uniform_in": lambda cx, low, high: lambda cx, low, high: low + (high - low) * _uniform(cx),
-        "chance": lambda cx, p: lambda cx, p: _uniform(cx) < p,
-        "below": lambda cx, bound: lambda cx, bound: np.int64(
-            _high_half(_bits(cx), np.uint64(bound))
-        ),
-        "exponential": lambda cx, mean: lambda cx, mean: _exponential(cx, mean),
-        "note": lambda cx, number: lambda cx, number: _note(cx, number),
-    }
-    for name, implementation in method.items():
+    methods = {**METHODS, "note": lambda cx, number: lambda cx, number: _note(cx, number)}
+    for name, implementation in methods.items():
         overload_method(context, name)(implementation)
     overload_method(context, "send")(_send(message))
 
@@ -251,23 +159,23 @@ def _send(message: Record) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             cx, to, delay, values = args
             of_to, of_delay, of_values = signature.args[1:]
-            length = _slot(builder, cx, "len", _I64)
+            length = slot(builder, cx, "len", I64)
             number = builder.load(length)
-            is_full = builder.load(_slot(builder, cx, "capacity", _I64))
+            is_full = builder.load(slot(builder, cx, "capacity", I64))
             with builder.if_then(builder.icmp_unsigned("==", number, is_full), likely=False):
-                kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer()]).as_pointer()
-                builder.call(builder.load(_slot(builder, cx, "grow", kind)), [cx])
-            out = builder.load(_slot(builder, cx, "out", _I8.as_pointer()))
-            event = builder.gep(out, [builder.mul(number, _I64(stride))])
+                kind = ir.FunctionType(ir.VoidType(), [I8.as_pointer()]).as_pointer()
+                builder.call(builder.load(slot(builder, cx, "grow", kind)), [cx])
+            out = builder.load(slot(builder, cx, "out", I8.as_pointer()))
+            event = builder.gep(out, [builder.mul(number, I64(stride))])
 
             def store(offset: int, value: Any) -> None:
-                place = builder.gep(event, [_I32(offset)])
+                place = builder.gep(event, [I32(offset)])
                 builder.store(value, builder.bitcast(place, value.type.as_pointer()))
 
             store(0, context.cast(builder, to, of_to, types.int64))
             store(8, context.cast(builder, delay, of_delay, types.float64))
             for word in range(message.words):
-                store(8 * (_HEAD + word), _I64(0))
+                store(8 * (_HEAD + word), I64(0))
             for at, (offset, kind) in enumerate(places):
                 given = of_values[at]
                 if given is types.none or isinstance(given, types.Omitted):
@@ -281,7 +189,7 @@ def _send(message: Record) -> Any:
                         store(offset + entry * size, one)
                 else:
                     store(offset, context.cast(builder, value, given, kind))
-            builder.store(builder.add(number, _I64(1)), length)
+            builder.store(builder.add(number, I64(1)), length)
             return context.get_dummy_value()
 
         return types.void(cx, to, delay, values), generate

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _native
+from ._laws import LAWS, NO_DISCRETE, NO_EMPIRICAL, PARAMETERS
 from ._records import Record, View, words_of
 
 #: The multiplier of an LP's stream (PCG), and what makes a number below 1 of 53 of its bits.
@@ -81,6 +82,51 @@ class Context:
         self._stream = high << 64 | low
         return drawn * mean
 
+    def _law(self, number: int, *parameters: Any) -> float:
+        """Draws from the distribution with this number."""
+        given = [*map(float, parameters), *[0.0] * (PARAMETERS - len(parameters))]
+        bits, low, high = _native.draw(number, given, *self.stream)
+        self._stream = high << 64 | low
+        if LAWS[number][2]:
+            return bits
+        (drawn,) = struct.unpack("=d", struct.pack("=Q", bits))
+        return float(drawn)
+
+    def _split(self, bound: int) -> tuple[int, float]:
+        """A whole number below a bound, and from the other bits a number below 1."""
+        product = self.bits() * bound
+        return product >> 64, (product >> 11 & (1 << 53) - 1) * UNIT
+
+    def discrete(self, table: Any) -> int:
+        columns = len(table) // 2
+        if table[0] != -columns:
+            raise ValueError(NO_DISCRETE)
+        column, rest = self._split(columns)
+        return column if rest < table[1 + 2 * column] else int(table[2 + 2 * column])
+
+    def empirical(self, table: Any) -> float:
+        last = len(table) - 1
+        if table[0] != -0.5 - last:
+            raise ValueError(NO_EMPIRICAL)
+        place, part = self._split(last - 1)
+        start, end = float(table[1 + place]), float(table[min(2 + place, last)])
+        drawn = start + part * (end - start)
+        return drawn if drawn < end else end
+
+    def choice(self, items: Any) -> Any:
+        chosen = items[self.below(len(items))]
+        return chosen.item() if isinstance(chosen, np.generic) else chosen
+
+    def shuffle(self, items: Any) -> None:
+        for end in range(len(items) - 1, 0, -1):
+            other = self.below(end + 1)
+            items[end], items[other] = items[other], items[end]
+
+    def permutation(self, items: Any) -> None:
+        for place in range(len(items)):
+            items[place] = place
+        self.shuffle(items)
+
     def send(self, to: int, delay: float, **fields: Any) -> None:
         contents = b""
         if self._message.fields:
@@ -89,6 +135,18 @@ class Context:
                 record[name] = value
             contents = words_of(record)
         self.sent.append((int(to), float(delay), contents))
+
+
+def _method(number: int, name: str, parameters: list[str]) -> Any:
+    """The method of a context that draws from a distribution, with the names of its parameters."""
+    space: dict[str, Any] = {}
+    names = ", ".join(parameters)
+    exec(f"def {name}(self, {names}):\n    return self._law({number}, {names})\n", space)
+    return space[name]
+
+
+for _number, (_name, _parameters, _) in enumerate(LAWS):
+    setattr(Context, _name, _method(_number, _name, _parameters))
 
 
 class Interpreted:

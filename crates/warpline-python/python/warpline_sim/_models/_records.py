@@ -241,7 +241,8 @@ def filled(record: Record, values: dict[str, Any]) -> tuple[Any, dict[str, Any]]
     name, which must stay alive."""
     unknown(values, record.fields, f"field of `{record.name}`")
     whole = np.zeros((), record.dtype)
-    kept = {}
+    # One that is not given is empty.
+    kept = {name: np.zeros(0, dtype) for name, dtype in record.arrays.items()}
     for name, value in values.items():
         try:
             if name in record.arrays:
