@@ -9,7 +9,7 @@
 //! - **WARM-A.** What is reset is not in the digest, and no event sees the cut: a run with a
 //!   warm-up commits what a run without one commits.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use warpline_core::{LogicalProcess, Model, VirtualTime};
 
@@ -31,20 +31,22 @@ pub(crate) fn run<M: Model, E: Engines>(model: &M, job: Job<'_, '_>) -> Ended<M>
     }
     check(model, settings)?;
     let first = Settings { end: warm_up, leaves_cut: true, ..settings.clone() };
-    let started = Instant::now();
+    let end = VirtualTime::new(settings.end).unwrap_or(VirtualTime::MAX);
+    let (started, none) = (Instant::now(), Duration::ZERO);
+    // The progress is that of the whole run.
+    watch.session = Some(Before { end, wall: none, events: 0, step: None });
     let report = E::run(model, Job { settings: &first, watch, ranks }, None)?;
     let before = report.unwrap_or_else(|| unreachable!("RANK-A: each rank has its part"));
     let mut whole = before.output.cut();
     // One that was stopped is reported as far as it came.
-    let end = if before.interrupted { warm_up } else { settings.end };
+    let until = if before.interrupted { warm_up } else { settings.end };
     if !before.interrupted {
         reset(model, &mut whole, settings)?;
     }
     let events = if ranks.count() > 1 { before.totals.committed_events } else { 0 };
     let wall = started.elapsed();
-    let of_run = VirtualTime::new(settings.end).unwrap_or(VirtualTime::MAX);
-    watch.session = Some(Before { end: of_run, wall, events, step: None });
-    let second = Settings { end, ..settings.clone() };
+    watch.session = Some(Before { end, wall, events, step: None });
+    let second = Settings { end: until, ..settings.clone() };
     let ended = E::run(model, Job { settings: &second, watch, ranks }, Some(whole));
     watch.session = None;
     Ok(ended?.map(|mut report| {
