@@ -157,7 +157,12 @@ impl Application {
                 let (params, mut args, matches) = self.model::<SweepArgs>(sweep)?;
                 let unread = reads::unread(matches, &args.common);
                 reads::note_policies(matches, &mut args.common.timewarp.policies);
-                Request::Sweep(params, args, unread)
+                if args.from.is_none() {
+                    return Ok(Request::Sweep(params, args, unread));
+                }
+                let SweepArgs { common, vary, from, format, .. } = args;
+                let args = BranchArgs { common, at: None, from, vary, format };
+                Request::Branch(params, args, unread)
             }
             Some(("branch", branch)) => {
                 let (params, mut args, matches) = self.model::<BranchArgs>(branch)?;

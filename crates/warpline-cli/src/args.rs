@@ -363,6 +363,14 @@ pub(crate) struct SweepArgs {
     /// may be repeated
     #[arg(long, help_heading = "Sweep", value_name = "KEY=V1,V2", required = true)]
     pub(crate) vary: Vec<Vary>,
+    /// Checkpoint that all runs go on with, so that a warm-up is paid once: the futures of `branch`
+    #[arg(
+        long,
+        help_heading = "Sweep",
+        value_name = "FILE",
+        conflicts_with_all = ["replications", "resume"]
+    )]
+    pub(crate) from: Option<PathBuf>,
     /// Go on after the rows that --output has, of the same command, and leave their runs out
     #[arg(long, help_heading = "Output", requires = "output")]
     pub(crate) resume: bool,

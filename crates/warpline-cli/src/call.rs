@@ -109,7 +109,8 @@ impl Application {
         vary: &[(String, Vec<String>)],
         caller: Caller<'_>,
     ) -> Result<Value, CallError> {
-        let mut words = command_line(self, ["sweep", model], settings, &refused(&["resume"]))?;
+        let mut words =
+            command_line(self, ["sweep", model], settings, &refused(&["from", "resume"]))?;
         let flag = |(key, values): &(String, Vec<String>)| {
             format!("--vary={key}={}", values.join(",")).into()
         };

@@ -36,7 +36,7 @@ impl Application {
         let made = RunArgs::augment_args(Command::new("made"));
         json!({
             "run": of_models("run", &[]),
-            "sweep": of_models("sweep", &["resume"]),
+            "sweep": of_models("sweep", &["from", "resume"]),
             "made": keywords(&made, &refused(&["replications"]), &[]),
             "lab": of_laboratory(),
         })

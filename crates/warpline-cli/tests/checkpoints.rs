@@ -88,17 +88,21 @@ fn futures_branch_from_a_past() {
     let model = "pcs --cells 6x6 --portables 400";
     let whole = report(at, &format!("{model} --end 90"));
     report(at, &format!("{model} --end 30 --checkpoint a.ckpt"));
-    let rows = |line: &str| -> Vec<Value> {
-        let vary = format!("branch {model} --vary channels=8,10,12 --end 90 --format json {line}");
+    let rows_of = |command: &str, line: &str| -> Vec<Value> {
+        let vary = "--vary channels=8,10,12 --end 90 --format json";
+        let vary = format!("{command} {model} {vary} {line}");
         let rows = stdout(at, &vary);
         rows.lines().map(|row| serde_json::from_str(row).expect("a row")).collect()
     };
-    let from_past = rows("--at 30 --engine speculative");
-    let from_file = rows("--from a.ckpt --engine timewarp");
-    for (one, other) in from_past.iter().zip(&from_file) {
+    let from_past = rows_of("branch", "--at 30 --engine speculative");
+    let from_file = rows_of("branch", "--from a.ckpt --engine timewarp");
+    let swept = rows_of("sweep", "--from a.ckpt --engine sequential");
+    for ((one, other), third) in from_past.iter().zip(&from_file).zip(&swept) {
         assert_eq!((&one["digest"], &one["channels"]), (&other["digest"], &other["channels"]));
         assert_eq!(one["calls"], other["calls"]);
+        assert_eq!((&one["digest"], &one["calls"]), (&third["digest"], &third["calls"]));
     }
+    assert_eq!(swept.len(), 3);
     assert_eq!((from_past.len(), &from_past[1]["digest"]), (3, &whole["digest"]));
     assert_ne!(from_past[0]["digest"], whole["digest"]);
 
