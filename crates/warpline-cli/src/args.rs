@@ -48,6 +48,7 @@ pub(crate) struct CommonArgs {
         value_name = "T",
         default_value_t = 0.0,
         hide_default_value = true,
+        conflicts_with_all = ["find_warmup", "critical_path"],
         value_parser = |text: &str| end_time(text, None)
     )]
     pub(crate) warmup: f64,

@@ -77,6 +77,11 @@ impl RunReport {
         }
     }
 
+    /// Whether it has come to the end of its warm-up, so that its results are of what is after it.
+    fn is_warm(&self) -> bool {
+        self.warm_up.is_none_or(|warm_up| self.report.end_time.get() >= warm_up)
+    }
+
     /// The object of the JSON report.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
         let Self {
@@ -118,7 +123,7 @@ impl RunReport {
             "results": results,
         });
         let Value::Object(mut object) = object else { unreachable!("json! was given an object") };
-        if let Some(warm_up) = self.warm_up {
+        if let Some(warm_up) = self.warm_up.filter(|_| self.is_warm()) {
             object.insert("warmup".into(), json!(warm_up));
         }
         if let Some(path) = &details.critical_path {
@@ -172,8 +177,11 @@ impl RunReport {
             "speed",
             format!("{:.2} million events/s, {:.2} s", rate / 1e6, report.wall.as_secs_f64()),
         );
-        let warm_up = self.warm_up.filter(|warm_up| *warm_up > 0.0).map(significant);
-        let since = warm_up.map_or(String::new(), |time| format!(", statistics from {time} on"));
+        let since = match self.warm_up.filter(|warm_up| *warm_up > 0.0).map(significant) {
+            None => String::new(),
+            Some(time) if self.is_warm() => format!(", statistics from {time} on"),
+            Some(time) => format!(", before the end of the warm-up, {time}"),
+        };
         let end = significant(report.end_time.get());
         text += &line("end of run", format!("virtual time {end}{since}"));
         text += &line(

@@ -47,6 +47,12 @@ impl StatisticsFile {
     pub(crate) fn write(self, pictures: &[Picture]) -> Result<(), Failure> {
         let path = self.file.path().to_owned();
         let rows: Vec<Row> = pictures.iter().flat_map(rows).collect();
+        if rows.is_empty() {
+            return Err(Failure::Run(format!(
+                "--statistics {}: the model has no series and no histograms",
+                path.display()
+            )));
+        }
         let bytes = match (self.format, rows.first()) {
             (TableFormat::Parquet, _) => table::parquet(&rows)?,
             (TableFormat::Csv, Some(first)) => {

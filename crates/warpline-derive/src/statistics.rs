@@ -76,7 +76,7 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
         }
         #[automatically_derived]
         impl #parameters ::core::iter::Sum for #ident #arguments #clause {
-            fn sum<I: ::core::iter::Iterator<Item = Self>>(summaries: I) -> Self {
+            fn sum<__I: ::core::iter::Iterator<Item = Self>>(summaries: __I) -> Self {
                 #of::merged(summaries)
             }
         }
@@ -158,15 +158,19 @@ fn meaning(attributes: &[Attribute]) -> String {
         },
         _ => None,
     };
-    let lines: Vec<_> = attributes.iter().filter_map(text).collect();
-    let first = lines.iter().map(|line| line.trim()).take_while(|line| !line.is_empty());
+    let texts: Vec<_> = attributes.iter().filter_map(text).collect();
+    // A block comment is one text, with a star before each line.
+    let lines = texts.iter().flat_map(|text| if text.is_empty() { "\n" } else { text }.lines());
+    let lines = lines.map(|line| line.trim().trim_start_matches('*').trim());
+    let first = lines.skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty());
     let meaning = first.collect::<Vec<_>>().join(" ");
     meaning.strip_suffix('.').unwrap_or(&meaning).to_owned()
 }
 
 /// The generics, with the bounds that fields of generic types need.
 fn bounded(mut generics: Generics, fields: &[Observed], of: &TokenStream) -> Generics {
-    if generics.type_params().next().is_some() {
+    let is_generic = generics.type_params().next().is_some();
+    if is_generic || generics.const_params().next().is_some() {
         let predicates = &mut generics.make_where_clause().predicates;
         predicates.push(parse_quote!(Self: ::core::clone::Clone + ::core::default::Default));
         for Observed { field, .. } in fields {

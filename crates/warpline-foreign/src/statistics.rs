@@ -131,7 +131,7 @@ impl Observed {
     /// Tells its figures.
     pub(crate) fn tell(&self, statistic: &Statistic, to: &mut Findings) {
         let Statistic { name, unit, meaning, .. } = statistic;
-        let label = Label { name: name.into(), unit, time: "", meaning };
+        let label = Label::new(name.as_str(), unit, meaning);
         each!(self, one => one.tell(&label, to));
     }
 }

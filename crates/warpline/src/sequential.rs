@@ -366,9 +366,8 @@ where
         for (index, lp) in self.lps.iter().enumerate() {
             digest.add_lp(LpId::from_index(index), lp.core.digest, &lp.core.rng, lp.core.sent);
         }
-        let asked_for = if interrupted { None } else { VirtualTime::new(self.settings.end).ok() };
-        let end_time = asked_for.unwrap_or(self.now);
-        let rest = self.rest(end_time)?;
+        let end_time = self.settings.ended_at(self.now, interrupted);
+        let rest = self.rest(end_time, interrupted)?;
         Ok(Report {
             model: std::mem::take(&mut self.name),
             engine: self.execution.engine(),
@@ -385,8 +384,9 @@ where
         })
     }
 
-    fn rest(&mut self, end_time: VirtualTime) -> Result<Rest<M>, RunError> {
-        if !self.settings.leaves_cut {
+    fn rest(&mut self, end_time: VirtualTime, interrupted: bool) -> Result<Rest<M>, RunError> {
+        let Settings { leaves_cut, reports_if_stopped, .. } = self.settings;
+        if !leaves_cut || interrupted && reports_if_stopped {
             return self.guard(|run| run.reduce(end_time)).map(Rest::Output);
         }
         let mut pending = Vec::with_capacity(self.sender.pending.len());

@@ -9,13 +9,16 @@
 //! - **WARM-A.** What is reset is not in the digest, and no event sees the cut: a run with a
 //!   warm-up commits what a run without one commits.
 
-use std::time::{Duration, Instant};
+use std::{
+    mem,
+    time::{Duration, Instant},
+};
 
 use warpline_core::{LogicalProcess, Model, VirtualTime};
 
 use crate::{
-    ConfigError, EngineKind, RunError,
-    cut::{Ended, Whole},
+    ConfigError, Details, EngineKind, HeapMemory, Report, RunError,
+    cut::{Ended, Rest, Whole},
     engines::{self, Engines, Job},
     panics, run,
     settings::Settings,
@@ -25,44 +28,72 @@ use crate::{
 /// Runs a model from its start to its end.
 pub(crate) fn run<M: Model, E: Engines>(model: &M, job: Job<'_, '_>) -> Ended<M> {
     let Job { settings, watch, ranks } = job;
-    let warm_up = settings.warm_up;
+    let &Settings { warm_up, end, .. } = settings;
     if warm_up == 0.0 {
         return E::run(model, Job { settings, watch, ranks }, None);
     }
     check(model, settings)?;
-    let first = Settings { end: warm_up, leaves_cut: true, ..settings.clone() };
-    let end = VirtualTime::new(settings.end).unwrap_or(VirtualTime::MAX);
-    let (started, none) = (Instant::now(), Duration::ZERO);
+    let started = Instant::now();
+    let whole_end = VirtualTime::new(end).unwrap_or(VirtualTime::MAX);
     // The progress is that of the whole run.
-    watch.session = Some(Before { end, wall: none, events: 0, step: None });
-    let report = E::run(model, Job { settings: &first, watch, ranks }, None)?;
-    let before = report.unwrap_or_else(|| unreachable!("RANK-A: each rank has its part"));
-    let mut whole = before.output.cut();
-    // One that was stopped is reported as far as it came.
-    let until = if before.interrupted { warm_up } else { settings.end };
-    if !before.interrupted {
-        reset(model, &mut whole, settings)?;
+    let before = Before { end: whole_end, wall: Duration::ZERO, events: 0, step: None };
+    watch.session = Some(before);
+    let first =
+        Settings { end: warm_up, leaves_cut: true, reports_if_stopped: true, ..settings.clone() };
+    let warming = E::run(model, Job { settings: &first, watch, ranks }, None)?;
+    // One that was stopped is reported as far as it came, at rank 0 only.
+    let Some(mut warming) = warming else { return Ok(None) };
+    if let Rest::Output(_) = warming.output {
+        return Ok(Some(warming));
     }
-    let events = if ranks.count() > 1 { before.totals.committed_events } else { 0 };
-    let wall = started.elapsed();
-    watch.session = Some(Before { end, wall, events, step: None });
-    let second = Settings { end: until, ..settings.clone() };
-    let ended = E::run(model, Job { settings: &second, watch, ranks }, Some(whole));
-    watch.session = None;
-    Ok(ended?.map(|mut report| {
-        let digest = report.totals.digest;
-        let mut totals = before.totals;
-        totals.append(&report.totals);
-        totals.digest = digest;
-        report.totals = totals;
-        report.wall += wall;
-        report.interrupted |= before.interrupted;
-        debug_assert!(
-            report.interrupted || report.totals.committed_events >= events,
-            "WARM-A: events of the warm-up are lost"
-        );
-        report
-    }))
+    let mut whole = mem::replace(&mut warming.output, Rest::Cut(Whole::default())).cut();
+    let has_reset = reset(model, &mut whole, settings);
+    if ranks.count() > 1 {
+        // Or the others would wait for a rank that has failed (RANK-A).
+        ranks.dismissing(ranks.agree(has_reset))?;
+    } else {
+        has_reset?;
+    }
+    let events = if ranks.count() > 1 { warming.totals.committed_events } else { 0 };
+    watch.session = Some(Before { wall: started.elapsed(), events, ..before });
+    let second = Settings { begun: warm_up, ..settings.clone() };
+    let ended = E::run(model, Job { settings: &second, watch, ranks }, Some(whole))?;
+    Ok(ended.map(|report| as_one(warming, report, started)))
+}
+
+/// The report of a run whose warm-up has this one.
+fn as_one<M: Model>(
+    warming: Report<Rest<M>>,
+    mut report: Report<Rest<M>>,
+    started: Instant,
+) -> Report<Rest<M>> {
+    let digest = report.totals.digest;
+    let rest = mem::replace(&mut report.totals, warming.totals);
+    report.totals.append(&rest);
+    report.totals.digest = digest;
+    let Details { counters, remarks, heap_memory, .. } = warming.details;
+    for (name, count) in counters {
+        match report.details.counters.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, all)) => *all += count,
+            None => report.details.counters.push((name, count)),
+        }
+    }
+    for remark in remarks {
+        if !report.details.remarks.contains(&remark) {
+            report.details.remarks.push(remark);
+        }
+    }
+    if let (HeapMemory::Counted(one), HeapMemory::Counted(other)) =
+        (heap_memory, report.details.heap_memory)
+    {
+        report.details.heap_memory = HeapMemory::Counted(one.max(other));
+    }
+    report.wall = started.elapsed();
+    debug_assert!(
+        report.totals.committed_events >= rest.committed_events,
+        "WARM-A: events of the warm-up are lost"
+    );
+    report
 }
 
 /// Refuses a warm-up that cannot be.

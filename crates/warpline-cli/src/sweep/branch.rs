@@ -178,7 +178,8 @@ impl<'a> Branches<'a> {
         let seed = Stream::replication_seed(common.seed, replication as u64);
         let Prepared { model, .. } = prepare(self.params, &common.setup(seed))?;
         let at = self.args.at.unwrap_or_default();
-        let end = common.end.unwrap_or_else(|| self.params.end());
+        let end = |point: &Point| point.common.end.unwrap_or_else(|| point.params.end());
+        let end = self.points.iter().map(end).fold(at, f64::max);
         let simulation = common.simulation(model, end, caller.stop).seed(seed);
         let simulation = simulation.engine(common.engine(jobs));
         let past = match &self.args.from {

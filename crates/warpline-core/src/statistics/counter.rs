@@ -96,7 +96,9 @@ impl Statistics for Counter {
     }
 
     fn since(&self, earlier: &Self) -> Self {
-        Self { count: self.count - earlier.count, time: self.time - earlier.time }
+        // A handler that begins to count anew by itself has fewer.
+        let count = self.count.saturating_sub(earlier.count);
+        Self { count, time: self.time - earlier.time }
     }
 
     fn tell(&self, as_: &Label<'_>, to: &mut Findings) {

@@ -151,15 +151,18 @@ impl Statistics for TrackedHistogram {
             unit: "".into(),
             shape: Shape::Bars {
                 axis: axis.into(),
-                labels: (0..bins.len()).map(|bin| short(self.low + width * bin as f64)).collect(),
+                labels: (0..bins.len())
+                    .map(|bin| short(self.low + width * bin as f64, width))
+                    .collect(),
                 values: bins.iter().map(|&count| count as f64).collect(),
             },
         });
     }
 }
 
-/// A number in few digits.
-fn short(number: f64) -> String {
-    let rounded: f64 = format!("{number:.3e}").parse().unwrap_or(number);
-    rounded.to_string()
+/// A number in as many digits as it takes to tell it from one that is a width away, and two more.
+fn short(number: f64, width: f64) -> String {
+    let digits = 2.0 - libm::floor(libm::log10(width));
+    let rounded = format!("{number:.*}", digits.clamp(0.0, 17.0) as usize);
+    rounded.parse::<f64>().map_or(rounded, |number| (number + 0.0).to_string())
 }

@@ -45,6 +45,7 @@ impl Level {
 
     #[inline]
     fn last_until(&mut self, now: f64) {
+        debug_assert!(now >= self.at, "a level changes at {now}, and was changed at {}", self.at);
         self.area += self.value * (now - self.at);
         self.at = now;
     }
@@ -124,10 +125,10 @@ impl Statistics for Level {
     }
 
     fn merge(&mut self, other: &Self) {
-        if other.time == 0.0 {
+        if *other == Self::default() {
             return;
         }
-        if self.time == 0.0 {
+        if *self == Self::default() {
             *self = *other;
             return;
         }

@@ -19,11 +19,12 @@
 //!
 //! # Invariants
 //!
-//! - **STAT-A.** What is observed until a time and what is observed after it add up:
-//!   [`merge`](Statistics::merge) of two disjoint parts, in any order, has the counts of the whole,
-//!   and the numbers up to rounding.
-//! - **STAT-B.** [`since`](Statistics::since) undoes `merge`: the whole without its first part is
-//!   the second one. Extremes are the exception, because they cannot be subtracted.
+//! - **STAT-A.** What LPs observe over the same time adds up: [`merge`](Statistics::merge), in any
+//!   order, has what one LP would have observed that had been all of them, up to rounding; a level
+//!   has their average.
+//! - **STAT-B.** What is observed until a time and after it adds up: [`since`](Statistics::since)
+//!   has what was observed after a time, up to rounding. Extremes are the exception, because they
+//!   cannot be subtracted.
 //!
 //! # References
 //!
@@ -93,6 +94,7 @@ pub trait Statistics: Clone + Default {
 
 /// What a statistic is called in reports.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Label<'a> {
     /// The name: lower case, with underscores; empty for a whole struct.
     pub name: Cow<'a, str>,
@@ -102,6 +104,14 @@ pub struct Label<'a> {
     pub time: &'a str,
     /// What is observed, in a few words.
     pub meaning: &'a str,
+}
+
+impl<'a> Label<'a> {
+    /// The label of a statistic: its name, the unit of what it observes, and what that is.
+    #[must_use]
+    pub fn new(name: impl Into<Cow<'a, str>>, unit: &'a str, meaning: &'a str) -> Self {
+        Self { name: name.into(), unit, time: "", meaning }
+    }
 }
 
 impl Label<'_> {
@@ -125,7 +135,9 @@ impl Label<'_> {
         Label { name: name.into(), unit, time: self.time, meaning }
     }
 
-    fn per_time(&self) -> String {
+    /// The unit of a rate.
+    #[must_use]
+    pub fn per_time(&self) -> String {
         let time = if self.time.is_empty() { "time unit" } else { self.time };
         format!("{}/{time}", self.unit)
     }
@@ -146,11 +158,17 @@ impl Findings {
     pub fn of(statistics: &impl Statistics) -> Self {
         let mut findings = Self::default();
         statistics.tell(&Label::default(), &mut findings);
+        debug_assert!(
+            findings.figures.iter().all(|one| {
+                findings.figures.iter().filter(|other| one.name == other.name).count() == 1
+            }),
+            "two statistics tell figures of the same name: rename one of the fields"
+        );
         findings
     }
 
     /// Adds a figure of a statistic: `what` is behind its name, and `how` behind its meaning.
-    fn add(&mut self, label: &Label<'_>, what: &str, value: f64, unit: &str, how: &str) {
+    pub fn add(&mut self, label: &Label<'_>, what: &str, value: f64, unit: &str, how: &str) {
         let name = if what.is_empty() {
             label.name.clone().into_owned()
         } else {

@@ -138,7 +138,8 @@ impl Statistics for TrackedQuantiles {
         let mut since = self.clone();
         since.change(|counts| {
             counts.retain(|bin, count| {
-                *count -= earlier.counts.get(bin).copied().unwrap_or_default();
+                let before = earlier.counts.get(bin).copied().unwrap_or_default();
+                *count = count.saturating_sub(before);
                 *count > 0
             });
         });

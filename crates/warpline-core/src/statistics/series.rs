@@ -45,14 +45,22 @@ impl TrackedSeries {
     /// Adds something that has gone on since a time until now, at a rate for each unit of time: the
     /// length of a queue, before it changes. Divided by the width, the sums are averages over time.
     pub fn add_since<M>(&mut self, since: VirtualTime, rate: f64, cx: &mut impl Context<M>) {
+        if self.width == 0.0 {
+            return;
+        }
         let now = cx.now().get();
         let mut from = since.get().max(self.start);
+        // Counted up, because a border between two steps may be rounded into either of them.
+        let mut place = self.place(from);
         while from < now {
-            let place = self.place(from);
-            let next = self.start + self.width * (place + 1) as f64;
-            let until = if next > from { next.min(now) } else { now };
-            self.add_at(place, rate * (until - from), cx);
-            from = until;
+            let until = (self.start + self.width * (place as f64 + 1.0)).min(now);
+            if until > from {
+                self.add_at(place, rate * (until - from), cx);
+                from = until;
+            } else if place >= STEPS_MAX {
+                return;
+            }
+            place += 1;
         }
     }
 
@@ -147,6 +155,10 @@ impl Statistics for TrackedSeries {
     }
 
     fn since(&self, earlier: &Self) -> Self {
+        assert!(
+            (self.width, self.start) == (earlier.width, earlier.start),
+            "series with other steps cannot be subtracted"
+        );
         let mut since = self.clone();
         since.change(&earlier.sums, |sum, earlier| sum - earlier);
         since

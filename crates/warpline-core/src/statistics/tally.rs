@@ -136,6 +136,10 @@ impl Statistics for Tally {
         if other.count == 0 {
             return;
         }
+        if self.count == 0 {
+            *self = *other;
+            return;
+        }
         let (one, two) = (self.count as f64, other.count as f64);
         self.count += other.count;
         let all = self.count as f64;
@@ -147,7 +151,7 @@ impl Statistics for Tally {
     }
 
     fn since(&self, earlier: &Self) -> Self {
-        let count = self.count - earlier.count;
+        let count = self.count.saturating_sub(earlier.count);
         if count == 0 {
             return Self::NOTHING;
         }

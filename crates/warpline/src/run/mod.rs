@@ -77,7 +77,7 @@ impl<M: Model> Outcome<M> {
         let totals = Totals { digest, ..totals };
         let done = |left| Self::Done(Conclusion { interrupted, last_time, totals, details, left });
         if settings.leaves_cut {
-            return done(Left::Cut(Whole::of(cut)));
+            return done(Left::Cut(Whole::of(cut), ids));
         }
         let Cut { lps, pending, .. } = cut;
         // Messages that are still pending are values of the model, whose drop may panic.
@@ -110,8 +110,8 @@ pub(crate) struct Conclusion<M: Model> {
 /// What the workers of a rank leave.
 pub(crate) enum Left<M: Model> {
     Lps(NumberedLps<M::Lp>),
-    /// If the run leaves a cut.
-    Cut(Whole<M>),
+    /// If the run leaves a cut; and the numbers of the LPs.
+    Cut(Whole<M>, Vec<LpId>),
 }
 
 /// The LPs of a rank in their order, with their numbers. They stay where they were: a list of pairs
@@ -246,8 +246,7 @@ impl<M: Model> Run<'_, M> {
             return Err(RunError::Rank { rank: stopped.unwrap_or_default(), error });
         };
         let (interrupted, last) = progress(&endings, done.last_time);
-        let asked_for = if interrupted { None } else { VirtualTime::new(self.settings.end).ok() };
-        let end_time = asked_for.unwrap_or(last);
+        let end_time = self.settings.ended_at(last, interrupted);
         self.report(name, done, (started, end_time), interrupted)
     }
 
@@ -259,11 +258,21 @@ impl<M: Model> Run<'_, M> {
         interrupted: bool,
     ) -> Ended<M> {
         let Conclusion { totals, mut details, left, .. } = done;
+        let left = match left {
+            Left::Cut(whole, ids) if interrupted && self.settings.reports_if_stopped => {
+                let Cut { lps, pending, .. } = whole.0;
+                // The ranks are about to agree on other things than a message that cannot be
+                // dropped.
+                let _ = panics::catch(move || drop(pending));
+                Left::Lps(NumberedLps::new(ids, lps.into_iter().map(|lp| lp.state).collect()))
+            }
+            left => left,
+        };
         let counters = details.counters.iter().map(|&(_, count)| count).collect();
         let share = Share { totals, counters };
         let is_alone = self.ranks.count() == 1;
         let all = match left {
-            Left::Cut(cut) => Some((self.sum_at_first(share)?, Rest::Cut(cut))),
+            Left::Cut(cut, _) => Some((self.sum_at_first(share)?, Rest::Cut(cut))),
             Left::Lps(lps) if is_alone => {
                 let lps = lps.into_iter();
                 let output = summaries::reduce(self.model, lps, end_time, &self.settings)?;

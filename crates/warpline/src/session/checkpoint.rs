@@ -155,7 +155,8 @@ impl Checkpoint {
         }
         if self.warm_up.to_bits() != warm_up.to_bits() {
             return Err(format!(
-                "its statistics begin at virtual time {}, and not at {warm_up}",
+                "its statistics begin at virtual time {0}, and not at {warm_up}: give it the \
+                 warm-up {0}",
                 self.warm_up
             ));
         }

@@ -86,6 +86,10 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
         if warm_up == time {
             return Ok(warming);
         }
+        if watch.stopped() {
+            // By the last look of the first part; the rest is still to come.
+            return Ok(Step { interrupted: true, ..warming });
+        }
         let step = self.step(watch, time, carry_out(time))?;
         Ok(warming.before(step))
     }
@@ -149,6 +153,9 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
         self.end_warm_up()?;
         if left == 0 {
             return Ok(warming);
+        }
+        if watch.stopped() {
+            return Ok(Step { interrupted: true, ..warming });
         }
         let step = self.step(watch, f64::INFINITY, carry_out(left, f64::INFINITY))?;
         Ok(warming.before(step))

@@ -19,6 +19,8 @@ mod speculative;
 mod timewarp;
 mod timewarp_groups;
 
+use warpline_core::VirtualTime;
+
 use crate::ConfigError;
 
 pub use auto::Auto;
@@ -54,21 +56,39 @@ pub(crate) struct Settings<E = Engine> {
     pub(crate) memory: Option<u64>,
     /// Whether the run leaves a cut at its end, for another one to go on with.
     pub(crate) leaves_cut: bool,
+    /// Whether it has an output instead, if it is interrupted.
+    pub(crate) reports_if_stopped: bool,
+    /// The virtual time of the cut that it begins with; 0 without one.
+    pub(crate) begun: f64,
     pub(crate) engine: E,
 }
 
 impl<E: Default> Default for Settings<E> {
     fn default() -> Self {
         let (end, engine) = (f64::INFINITY, E::default());
-        Self { seed: 1, end, warm_up: 0.0, memory: None, leaves_cut: false, engine }
+        Self {
+            seed: 1,
+            end,
+            warm_up: 0.0,
+            memory: None,
+            leaves_cut: false,
+            reports_if_stopped: false,
+            begun: 0.0,
+            engine,
+        }
     }
 }
 
 impl<E> Settings<E> {
     /// The same settings for another engine.
     pub(crate) const fn with<F>(&self, engine: F) -> Settings<F> {
-        let &Self { seed, end, warm_up, memory, leaves_cut, .. } = self;
-        Settings { seed, end, warm_up, memory, leaves_cut, engine }
+        let &Self { seed, end, warm_up, memory, leaves_cut, reports_if_stopped, begun, .. } = self;
+        Settings { seed, end, warm_up, memory, leaves_cut, reports_if_stopped, begun, engine }
+    }
+
+    /// The time at which a run is over that has come to `last`, or was asked to end.
+    pub(crate) fn ended_at(&self, last: VirtualTime, interrupted: bool) -> VirtualTime {
+        ended_at((self.begun, self.end), last, interrupted)
     }
 
     /// The end as a number; infinite for a run without one.
@@ -77,4 +97,12 @@ impl<E> Settings<E> {
         ConfigError::check(ok, "end", self.end, "a virtual time of 0 or more")?;
         Ok(self.end)
     }
+}
+
+/// The time at which a run is over that has come to `last`, or was asked to end.
+fn ended_at((begun, end): (f64, f64), last: VirtualTime, interrupted: bool) -> VirtualTime {
+    let asked_for = if interrupted { None } else { VirtualTime::new(end).ok() };
+    // What begins with a cut has come as far as that, also if it commits nothing.
+    let begun = VirtualTime::new(begun).unwrap_or_default();
+    asked_for.unwrap_or(last.max(begun))
 }

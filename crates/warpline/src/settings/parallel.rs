@@ -1,8 +1,10 @@
 //! What the frame of a parallel run reads of the settings, whichever engine runs.
 
+use warpline_core::VirtualTime;
+
 use super::{
     Auto, Conservative, EngineKind, MemoryPlacement, Placement, Settings, Speculative,
-    SynchronizationKind, TimeWarp,
+    SynchronizationKind, TimeWarp, ended_at,
 };
 use crate::ConfigError;
 
@@ -21,12 +23,21 @@ pub(crate) struct Parallel<'s> {
     pub(crate) pin: bool,
     /// Whether the run leaves a cut, and no output.
     pub(crate) leaves_cut: bool,
+    /// Whether it has an output instead, if it is interrupted.
+    pub(crate) reports_if_stopped: bool,
+    /// The virtual time of the cut that it begins with; 0 without one.
+    pub(crate) begun: f64,
     pub(crate) memory_placement: MemoryPlacement,
     /// The algorithm of the conservative engine.
     pub(crate) synchronization: Option<SynchronizationKind>,
 }
 
 impl Parallel<'_> {
+    /// The time at which a run is over that has come to `last`, or was asked to end.
+    pub(crate) fn ended_at(&self, last: VirtualTime, interrupted: bool) -> VirtualTime {
+        ended_at((self.begun, self.end), last, interrupted)
+    }
+
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         from_one("workers", self.workers, WORKERS_MAX)?;
         let placement = self.memory_placement;
@@ -45,7 +56,7 @@ impl<E> Settings<E> {
         placement: &'s Placement,
         (pin, memory_placement): (bool, MemoryPlacement),
     ) -> Parallel<'s> {
-        let &Self { seed, end, leaves_cut, .. } = self;
+        let &Self { seed, end, leaves_cut, reports_if_stopped, begun, .. } = self;
         Parallel {
             engine,
             seed,
@@ -54,6 +65,8 @@ impl<E> Settings<E> {
             placement,
             pin,
             leaves_cut,
+            reports_if_stopped,
+            begun,
             memory_placement,
             synchronization: None,
         }

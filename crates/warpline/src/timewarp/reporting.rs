@@ -120,8 +120,7 @@ impl<M: Model> Reporting<'_, M> {
             digest.add_lp(lp.id, lp.core.digest, &lp.core.rng, lp.core.sent);
         }
         let last_time = VirtualTime::new(total.last_time).unwrap_or_default();
-        let asked_for = if interrupted { None } else { VirtualTime::new(self.shared.end).ok() };
-        let end_time = asked_for.unwrap_or(last_time);
+        let end_time = self.shared.settings.ended_at(last_time, interrupted);
         // The last look; it comes too late to interrupt anything.
         let shown = Bound(gvt.0.map(|word| word.min(end_time.to_ordered_bits())));
         let before = self.shared.shown_before();
@@ -169,7 +168,8 @@ impl<M: Model> Reporting<'_, M> {
             backlog.append(&mut worker.backlog);
             log_end = log_end.max(worker.log_end);
         }
-        Left::Cut(self.shared.cut(lps, (left, backlog), log_end))
+        let ids = lps.iter().map(|lp| lp.id).collect();
+        Left::Cut(self.shared.cut(lps, (left, backlog), log_end), ids)
     }
 
     fn details(&self, results: &[WorkerResult<M>], total: &Statistics) -> Details {

@@ -15,8 +15,8 @@ Numba's own key knows only the entry function.
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib.util
-import inspect
 import re
 import sys
 import types as python_types
@@ -110,12 +110,13 @@ def _pointer(typing: Any, address: Any, kind: Any) -> Any:
 
 def _compile_where_called(function: Any) -> None:
     """Lets handlers call a function as an attribute of a module, as in ``wl.tally(…)``."""
-    given = inspect.signature(function).parameters.values()
-    names = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in given]
-    # Numba wants the parameters of the function that it returns.
-    space: dict[str, Any] = {"function": function}
-    exec(f"def typed({', '.join(names)}):\n    return function\n", space)
-    overload(function)(space["typed"])
+
+    # Numba wants the parameters of the function that is returned.
+    @functools.wraps(function)
+    def typed(*_: Any, **__: Any) -> Any:
+        return function
+
+    overload(function)(typed)
 
 
 for _function in FUNCTIONS:

@@ -39,9 +39,9 @@ else:
     _Counter = _Tally = _Level = Any
 
 
-def count(counter: _Counter, more: float = 1) -> None:
-    """``wl.count(state.served)`` counts one more."""
-    counter[0] += more
+def count(counter: _Counter, more: int = 1) -> None:
+    """``wl.count(state.served)`` counts one more; ``more`` is a whole number."""
+    counter[0] += int(more)
 
 
 def tally(numbers: _Tally, number: float) -> None:
