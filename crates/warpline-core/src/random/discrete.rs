@@ -98,9 +98,8 @@ impl Stream {
             if k < 0.0 || (edge < 0.013 && v > edge) {
                 continue;
             }
-            let bound = -0.5 * libm::log(TAU * k.max(1.0 / TAU)) - deviance(k, mean) - stirling(k);
             let density = v * inverse_alpha / (a / (edge * edge) + b);
-            if !is_above(libm::log(density), bound) {
+            if !is_above(libm::log(density), log_poisson(k, mean)) {
                 return k as u64;
             }
         }
@@ -136,9 +135,15 @@ impl Stream {
     }
 }
 
+/// The logarithm of the probability of `k` events where `mean` are expected.
+pub(super) fn log_poisson(k: f64, mean: f64) -> f64 {
+    // The factorial of 0 has no such factor.
+    -0.5 * libm::log(TAU * k.max(1.0 / TAU)) - deviance(k, mean) - stirling(k)
+}
+
 /// The logarithm of the probability of `k` successes in `n` trials, but for what is the same for
 /// all `k`.
-fn log_binomial(k: f64, n: f64, p: f64) -> f64 {
+pub(super) fn log_binomial(k: f64, n: f64, p: f64) -> f64 {
     let rest = n - k;
     let deviances = deviance(k, n * p) + deviance(rest, n * (1.0 - p));
     let errors = stirling(k) + stirling(rest);

@@ -110,6 +110,8 @@ fn columns(weights: Vec<f64>, largest: usize) -> Box<[[f64; 2]]> {
     // The largest has a column at least, and rounding takes half a step of each.
     steps[largest] = steps[largest].saturating_add_signed(missing);
     let whole = u128::from(WHOLE);
+    // Else a column might be left over, and be its own though its weight is 0.
+    debug_assert_eq!(steps.iter().sum::<u128>(), n as u128 * whole, "all columns are full");
     let is_short = |steps: &[u128], column: &usize| steps[*column] < whole;
     let (mut short, mut long): (Vec<_>, Vec<_>) =
         (0..n).partition(|column| is_short(&steps, column));

@@ -7,9 +7,12 @@ use statrs::distribution::{
     Binomial, ChiSquared, ContinuousCDF, Discrete, DiscreteCDF, Geometric, Normal, Poisson,
 };
 
-use super::{Stream, stream};
+use super::{
+    super::discrete::{log_binomial, log_poisson},
+    Stream, stream,
+};
 
-const N: u32 = 60_000;
+const N: u32 = 150_000;
 
 /// Refuses counts of which the chi-square statistic is too large, or far too small.
 pub(super) fn fit(what: &str, counts: &[(f64, f64)]) {
@@ -58,10 +61,33 @@ fn agrees(
 /// Counted up to a mean of 10, and then by PTRS.
 #[test]
 fn poisson() {
-    for mean in [0.05, 1.0, 4.5, 9.99, 10.0, 11.0, 15.5, 40.0, 300.0, 20_000.0] {
+    for mean in [0.05, 1.0, 4.5, 9.99, 10.0, 11.0, 15.5, 40.0, 300.0, 5_000.0] {
         let law = Poisson::new(mean).expect("a distribution");
         let below = |k: u64| if k > 0 { law.cdf(k - 1) } else { 0.0 };
         agrees(&format!("poisson {mean}"), |rng| rng.poisson(mean), |k| law.pmf(k), below);
+    }
+}
+
+/// What candidates are accepted by.
+#[test]
+fn log_probabilities_are_exact() {
+    for mean in [10.0, 33.3, 1e4] {
+        let law = Poisson::new(mean).expect("a distribution");
+        for k in [0, 1, 7, 10, 15, 16, 40, 9_000, 10_200] {
+            let (found, expected) = (log_poisson(k as f64, mean), law.ln_pmf(k));
+            assert!((found - expected).abs() < 1e-9 * expected.abs(), "{k} of {mean}: {found}");
+        }
+    }
+    for (n, p) in [(25, 0.42), (1_000, 0.5), (30_000, 0.01)] {
+        let law = Binomial::new(p, n).expect("a distribution");
+        let log = |k: u64| log_binomial(k as f64, n as f64, p);
+        for k in [0, 1, 12, 20, n / 2, n - 3, n] {
+            let (found, expected) = (log(k) - log(11), law.ln_pmf(k) - law.ln_pmf(11));
+            assert!(
+                (found - expected).abs() < 1e-8 * (1.0 + expected.abs()),
+                "{k} of {n}: {found}"
+            );
+        }
     }
 }
 
