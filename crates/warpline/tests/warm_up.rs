@@ -6,6 +6,8 @@
 //! that is reset to 0; a session that forgets the warm-up, or ends it again when it is resumed; a
 //! plain statistic that is not in the state (`#[state(fixed)]`).
 
+use std::{ops::ControlFlow, sync::atomic::AtomicBool};
+
 use serde::{Deserialize, Serialize};
 use warpline::{
     Auto, Collected, Conservative, Context, Counter, Engine, Figure, Intervals, Level, Link,
@@ -312,6 +314,112 @@ fn sessions_have_warm_ups() {
     let file = folder.path().join("run.ckpt");
     let other = simulation(Sequential::default(), 1.0).resume(&file).expect_err("another warm-up");
     assert!(other.to_string().contains("its statistics begin at virtual time 20"), "{other}");
+}
+
+/// What the summaries of a run that is stopped say is what has happened until then.
+fn check_stopped(report: &warpline::Report<Summary>, from: f64) {
+    let end = report.end_time.get();
+    assert!(report.interrupted && end >= from, "{report:?}");
+    let (served, waiting) = (&report.output.plain.served, &report.output.plain.waiting);
+    let time = end - from;
+    assert!(time == 0.0 || served.rate() == served.count() as f64 / time, "{report:?}");
+    assert!(time == 0.0 || waiting.mean() >= 0.0 && waiting.mean() <= waiting.max(), "{report:?}");
+}
+
+/// A run may be stopped before its LPs are made, in the warm-up, and at its end: it reports what it
+/// has observed, and no engine gets half of the LPs.
+#[test]
+fn runs_are_stopped_wherever_they_are() {
+    let stop = AtomicBool::new(true);
+    for engine in engines() {
+        let report = simulation(engine.clone(), WARM_UP).stop_when(&stop).run().expect("sound");
+        check_stopped(&report, 0.0);
+        // At the first look, which is the last one of the warm-up if there is no other.
+        let mut looks = 0;
+        let observed = simulation(engine.clone(), WARM_UP).observe(|_| {
+            looks += 1;
+            ControlFlow::Break(())
+        });
+        let report = { observed }.run().expect("sound");
+        check_stopped(&report, if report.end_time.get() >= WARM_UP { WARM_UP } else { 0.0 });
+        let mut session = simulation(engine.clone(), WARM_UP).session().expect("sound");
+        let step = session.run_until_observed(END, |_| ControlFlow::Break(())).expect("sound");
+        assert!(step.interrupted, "{engine:?}");
+        session.run_to_end().expect("sound");
+        let right = simulation(Sequential::default(), WARM_UP).run().expect("sound");
+        let report = session.report().expect("sound");
+        assert_eq!(told(&report.output), told(&right.output), "{engine:?}");
+    }
+    let time_warp = TimeWarp { workers: 1, pin: false, ..TimeWarp::default() };
+    let mut ranks = simulation(time_warp, WARM_UP).ranks(3).stop_when(&stop);
+    check_stopped(&ranks.run().expect("sound"), 0.0);
+}
+
+/// A run whose events are over before the end of the warm-up has come to it all the same.
+#[test]
+fn a_warm_up_after_the_last_event() {
+    let stations = || Simulation::new(Stations { from: 0.0 }).seed(5);
+    let last = stations().end(10.0).run().expect("sound");
+    assert_eq!(last.end_time.get(), 10.0);
+    for engine in engines() {
+        let report = Simulation::new(Short).engine(engine.clone()).warm_up(20.0).run();
+        let report = report.expect("sound");
+        assert_eq!((report.end_time.get(), report.output), (20.0, [20.0, 20.0]), "{engine:?}");
+    }
+}
+
+/// An LP with one event at time 1, which tells when it was reset and when it has ended.
+#[derive(Clone, Debug)]
+struct Short;
+
+#[derive(Clone, Debug, Default)]
+struct Times([f64; 2]);
+
+impl LogicalProcess for Times {
+    type Model = Short;
+    type Message = ();
+    type Summary = [f64; 2];
+    const STATISTICS: Collected<Self> =
+        Collected::by(|_, times, now| times.0[0] = now.get(), |later, _| *later);
+
+    fn start(&mut self, _: &Short, cx: &mut impl Context<()>) {
+        cx.send(cx.me(), 1.0, ());
+    }
+
+    fn handle(&mut self, _: &Short, (): &(), _: &mut impl Context<()>) {}
+
+    fn finish(self, _: &Short, end: VirtualTime) -> [f64; 2] {
+        [self.0[0], end.get()]
+    }
+}
+
+impl Model for Short {
+    type Lp = Times;
+    type Output = [f64; 2];
+
+    fn name(&self) -> &str {
+        "short"
+    }
+
+    fn lp_count(&self) -> usize {
+        1
+    }
+
+    fn make_lp(&self, _: LpId) -> Times {
+        Times::default()
+    }
+
+    fn reduce(&self, mut summaries: impl Iterator<Item = [f64; 2]>) -> [f64; 2] {
+        summaries.next().expect("one LP")
+    }
+
+    fn lookahead(&self) -> Option<f64> {
+        Some(1.0)
+    }
+
+    fn links(&self, _: LpId) -> Option<Vec<Link>> {
+        Some(Vec::new())
+    }
 }
 
 /// `difference` follows by itself: intervals add up to the run.

@@ -173,6 +173,24 @@ proptest! {
         check_alike(&anew.until(time(end)), &since, false);
     }
 
+    /// A rate over time is divided among steps, wherever their borders are rounded to.
+    #[test]
+    fn rates_fill_steps(
+        width in prop_oneof![Just(0.1), Just(0.3), Just(1.0 / 49.0), 0.01..3.0f64],
+        start in prop_oneof![Just(0.0), Just(20.0), 0.0..1e3f64],
+        from in 0.0..10.0f64,
+        steps in 0.0..60.0f64,
+    ) {
+        let mut series = TrackedSeries::new(width);
+        series.reset(time(start));
+        let (since, now) = (start + from, start + from + steps * width);
+        series.add_since(time(since), 2.0, &mut At(now));
+        let sum: f64 = series.sums().iter().sum();
+        prop_assert!((sum - 2.0 * (now - since)).abs() < 1e-9 * (1.0 + now), "{sum}");
+        let most = 2.0 * width + 1e-9 * (1.0 + now);
+        prop_assert!(series.sums().iter().all(|sum| *sum <= most), "{:?}", series.sums());
+    }
+
     /// Quantiles are right to 1 % of the number that is the quantile.
     #[test]
     fn quantiles_are_close(
@@ -260,6 +278,67 @@ fn nothing_is_nan() {
     assert!(ends.quantile(1.0).is_nan());
     assert_eq!(ends.quantile(0.0), -f64::INFINITY);
     assert_eq!(ends.quantile(0.8), f64::INFINITY);
+}
+
+/// What the review of these types has found.
+#[test]
+fn small_mistakes_of_the_past() {
+    let huge = || {
+        let mut tally = Tally::default();
+        tally.add(1e160);
+        tally.add(1e160);
+        tally
+    };
+    let merged = [huge()].into_iter().fold(Tally::default(), |mut all, one| {
+        all.merge(&one);
+        all
+    });
+    assert_eq!((merged.mean(), merged.standard_deviation()), (1e160, 0.0));
+    // A level of no time keeps what it is.
+    let mut levels = Level::default();
+    levels.merge(&Level::from(5.0).until(time(0.0)));
+    assert_eq!((levels.value(), levels.min(), levels.max()), (5.0, 5.0, 5.0));
+    // A counter that its model has set back.
+    let mut later = Counter::default();
+    later.increment();
+    let mut earlier = Counter::default();
+    earlier.add(7);
+    assert_eq!(later.since(&earlier).count(), 0);
+    // Bins that are close together have other names.
+    let histogram = TrackedHistogram::new(1000.0, 1001.0, 10);
+    let mut findings = Findings::default();
+    histogram.tell(&Label::new("waits", "h", "how long"), &mut findings);
+    let Shape::Bars { labels, .. } = &findings.pictures[0].shape else { panic!("bars") };
+    assert_eq!((&*labels[0], &*labels[1], &*labels[9]), ("1000", "1000.1", "1000.9"));
+}
+
+/// A struct may have parameters, and its comments any form.
+#[test]
+fn derived_statistics_of_any_shape() {
+    /** How long they wait:
+     * at a desk.
+     *
+     * More of it.
+     */
+    #[derive(Clone, Debug, Default, crate::Statistics)]
+    #[statistic(crate = crate)]
+    struct Whole<I, const N: usize>
+    where
+        [Tally; N]: Default,
+    {
+        /** How long they wait
+         * at a desk.
+         *
+         * More of it.
+         */
+        first: I,
+        #[doc = "Each.\n\nNot this."]
+        each: [Tally; N],
+    }
+    let whole: Whole<Counter, 2> = [Whole::default(), Whole::default()].into_iter().sum();
+    let figures = whole.figures();
+    assert_eq!(figures[0].meaning, "How long they wait at a desk");
+    assert_eq!((&*figures[2].name, &*figures[2].meaning), ("each_0_mean", "Each: mean"));
 }
 
 /// Steps that nobody could store are a mistake of the model.
