@@ -289,8 +289,13 @@ impl fmt::Display for Fault {
     }
 }
 
+/// Where no LP is at work, no handler is to blame.
+const OUTSIDE_OF_LPS: &str = "look at the method of the model that failed, or the function of its \
+                              wires; the same seed and flags repeat the failure";
+
 /// What a wire is for, by the method that has it.
 fn of_wire(method: &str) -> &'static str {
+    debug_assert!(method.starts_with("Model::"), "{method} is no method that has a wire");
     if method.ends_with("state_wire") { "state" } else { "message" }
 }
 
@@ -354,6 +359,10 @@ impl fmt::Display for ModelError {
                 write!(f, ", zero-delay step {}", key.step())?;
             }
         }
-        write!(f, "\n  run: {}\n  what to do: {}", place.run(), fault.advice())
+        let advice = match fault {
+            Fault::Failed(_) | Fault::Panicked { .. } if place.lp.is_none() => OUTSIDE_OF_LPS,
+            _ => fault.advice(),
+        };
+        write!(f, "\n  run: {}\n  what to do: {advice}", place.run())
     }
 }

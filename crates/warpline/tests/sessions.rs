@@ -24,6 +24,8 @@ mod random;
 mod across;
 #[path = "sessions/far_ahead.rs"]
 mod far_ahead;
+#[path = "sessions/wires.rs"]
+mod wires;
 
 use std::{
     collections::BTreeMap,

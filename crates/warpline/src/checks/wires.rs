@@ -63,6 +63,7 @@ fn there_and_back<T>(wire: &Wire<T>, value: &T) -> Result<T, WireError> {
     bytes.extend(BEHIND);
     let mut rest = &bytes[..];
     let value = wire.read(&mut rest)?;
+    debug_assert!(rest.len() <= bytes.len(), "WIRE-A: bytes that were not there are left");
     match bytes.len() - rest.len() {
         read if read == written => Ok(value),
         read => Err(WireError::new(format!("it reads {read} of {written} bytes"))),

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 /// Says that a file is a checkpoint, and shows whether it was changed on its way as text is.
 const MARK: [u8; 12] = *b"\x8fWARPLINE\r\n\n";
 /// The version of the format; a reader refuses other ones.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Of which run it is.
 pub(super) const HEAD: u8 = b'H';
