@@ -24,7 +24,7 @@ use super::{
     codec::{Broken, Codec, Item},
 };
 use crate::{
-    ConfigError, RunError, crowd,
+    ConfigError, EngineKind, RunError, crowd,
     cut::{Rest, Whole},
     engines::{self, Engines, Job},
     panics,
@@ -53,6 +53,20 @@ impl Home<'_> {
         match self {
             Self::Here(ranks) => *ranks,
             Self::Across(lead) => lead.network.ranks(),
+        }
+    }
+
+    /// The engine that works here with these settings, and on how many ranks: what the report of a
+    /// run in one piece says.
+    pub(super) fn at_work(&self, settings: &Settings) -> (EngineKind, usize) {
+        let ranks = match self {
+            Self::Here(ranks) => thread_ranks::uncrowded(*ranks, settings).0,
+            Self::Across(_) => self.ranks(),
+        };
+        debug_assert!(ranks <= self.ranks(), "RANK-A: more ranks work than there are");
+        match settings.engine.kind() {
+            EngineKind::Auto if self.ranks() > 1 => (EngineKind::TimeWarp, ranks),
+            kind => (kind, ranks),
         }
     }
 }

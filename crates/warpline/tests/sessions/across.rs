@@ -3,8 +3,8 @@
 use std::{sync::mpsc, thread};
 
 use warpline::{
-    Conservative, Engine, RunError, Session, Simulation, Speculative, TimeWarp, ranks::Transport,
-    settings::Synchronization,
+    Auto, Conservative, Engine, RunError, Session, Simulation, Speculative, TimeWarp,
+    ranks::Transport, settings::Synchronization,
 };
 use warpline_net::{Faulty, Flip, network};
 
@@ -126,6 +126,28 @@ fn ranks_serve_a_session() {
             let plain = Plain::run(&spec, 3, f64::INFINITY);
             let report = session.report().expect("sound");
             assert_eq!((report.digest, report.ranks), (plain.digest(), ranks));
+        }
+    }
+}
+
+/// What a session reports is what a run in one piece does: the ranks of a crowd that work, and what
+/// `auto` is on several ranks.
+#[test]
+fn sessions_report_what_works() {
+    let pin = false;
+    let crowd = TimeWarp { workers: 1, pin, ..TimeWarp::default() }.into();
+    let auto = Auto { workers: 1, pin, ..Auto::default() }.into();
+    let engines: [(Engine, usize); 3] = [(crowd, 1000), (auto, 2), (Engine::default(), 1)];
+    for (engine, ranks) in engines {
+        let simulation = || Simulation::new(spec(None)).end(1.0).engine(engine.clone());
+        let run = simulation().ranks(ranks).run().expect("sound");
+        let mut session = simulation().ranks(ranks).session().expect("it begins");
+        let begun = session.report().expect("sound");
+        session.run_to_end().expect("sound");
+        let report = session.report().expect("sound");
+        for report in [begun, report] {
+            let told = (report.engine, report.ranks, report.workers);
+            assert_eq!(told, (run.engine, run.ranks, run.workers), "{engine:?}");
         }
     }
 }
