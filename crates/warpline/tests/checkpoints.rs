@@ -205,6 +205,27 @@ fn refused_engines_change_nothing() {
     assert_eq!(session.report().unwrap().digest, plain.digest());
 }
 
+/// An engine that takes one rank is refused where the session has two, with what to do; and both
+/// can be set at once, or neither.
+#[test]
+fn engines_come_with_their_ranks() {
+    let mut session = simulation(&spec(4), 7, Auto::default().into()).session().unwrap();
+    session.set_engine_on(TimeWarp { workers: 1, ..TimeWarp::default() }, 2).unwrap();
+    let told = session.set_engine(Speculative::default()).unwrap_err().to_string();
+    for text in ["must be auto, conservative or timewarp", "`set_ranks(1)` first", "set_engine_on"]
+    {
+        assert!(told.contains(text), "{text:?} is not in: {told}");
+    }
+    let told = session.set_engine_on(Sequential::default(), 3).unwrap_err().to_string();
+    assert!(told.contains("must be auto, conservative or timewarp for a run on sev"), "{told}");
+    assert!(session.set_engine_on(TimeWarp::default(), 0).is_err());
+    assert_eq!(session.report().unwrap().ranks, 2, "nothing has changed");
+    session.set_engine_on(Sequential::default(), 1).unwrap();
+    session.run_to_end().unwrap();
+    let plain = Plain::run(&spec(4), 7, f64::INFINITY);
+    assert_eq!(session.report().unwrap().digest, plain.digest());
+}
+
 /// A checkpoint of another run is refused, with what differs.
 #[test]
 fn files_of_other_runs_are_refused() {

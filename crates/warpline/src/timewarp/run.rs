@@ -206,7 +206,7 @@ pub(super) fn refuse_what_the_model_lacks<M: Model>(
     settings: &Settings<TimeWarp>,
 ) -> Result<(), ConfigError> {
     let ok = settings.engine.saving != StateSaving::Reverse || model.is_reversible();
-    ConfigError::check(ok, "saving", "reverse", "copy: the model cannot reverse")
+    ConfigError::check(ok, "saving", "reverse", "auto or copy: the model cannot reverse")
 }
 
 /// One thread of the run.
