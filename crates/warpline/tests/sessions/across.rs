@@ -152,6 +152,24 @@ fn sessions_report_what_works() {
     }
 }
 
+/// A remark that there were few events counts those of all ranks.
+#[test]
+fn few_events_are_those_of_all_ranks() {
+    let engine = TimeWarp { workers: 2, pin: false, ..TimeWarp::default() };
+    let simulation = || Simulation::new(spec(None)).engine(engine.clone()).ranks(2);
+    let run = simulation().run().expect("sound");
+    let mut session = simulation().session().expect("it begins");
+    let step = session.run_to_end().expect("sound");
+    for (committed, remarks) in [
+        (run.committed_events, &run.details.remarks),
+        (step.totals.committed_events, &step.details.remarks),
+    ] {
+        let few: Vec<_> = remarks.iter().filter(|remark| remark.contains("only ")).collect();
+        let right = format!("only {committed} events");
+        assert!(few.len() == 1 && few[0].contains(&right), "{right:?} is not: {few:?}");
+    }
+}
+
 /// A network of one rank is a session without others, on any engine.
 #[test]
 fn one_rank_needs_no_others() {
