@@ -226,6 +226,17 @@ fn engines_come_with_their_ranks() {
     assert_eq!(session.report().unwrap().digest, plain.digest());
 }
 
+/// An end that is over already is named as what it is.
+#[test]
+fn ends_before_the_checkpoint_are_named() {
+    let (folder, spec) = (tempfile::tempdir().unwrap(), spec(4));
+    let path = folder.path().join("run.ckpt");
+    saved(&spec, 7, 5.0, &path);
+    let resumed = simulation(&spec, 7, Sequential::default().into()).end(3.0).resume(&path);
+    let told = resumed.unwrap().run_to_end().unwrap_err().to_string();
+    assert!(told.contains("`end` is 3, but must be not before 5"), "{told}");
+}
+
 /// A checkpoint of another run is refused, with what differs.
 #[test]
 fn files_of_other_runs_are_refused() {
@@ -252,6 +263,7 @@ fn files_that_cannot_be_written_are_told() {
     let session = saved(&spec, 7, 1.0, &path);
     let told = session.save(&folder.path().join("none/run.ckpt")).unwrap_err().to_string();
     assert!(told.contains("none/run.ckpt"), "{told}");
+    assert!(told.contains("/none is not there"), "{told}");
     #[cfg(target_os = "linux")]
     {
         let told = session.save(Path::new("/dev/full")).unwrap_err().to_string();

@@ -438,11 +438,16 @@ fn refused(path: &Path, refusal: Refusal) -> CheckpointError {
             let older = previous(&named_by(path));
             let is_damaged = error.kind() == io::ErrorKind::InvalidData
                 || error.kind() == io::ErrorKind::UnexpectedEof;
-            match is_damaged && older.exists() {
-                true => {
+            let folder = path.parent().filter(|folder| {
+                let is_named = !folder.as_os_str().is_empty();
+                error.kind() == io::ErrorKind::NotFound && is_named && !folder.exists()
+            });
+            match folder {
+                Some(folder) => format!("{error}: the folder {} is not there", folder.display()),
+                None if is_damaged && older.exists() => {
                     format!("{error}\n  what to do: resume the one before it, {}", older.display())
                 }
-                false => error.to_string(),
+                None => error.to_string(),
             }
         }
     };

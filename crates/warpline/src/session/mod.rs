@@ -240,9 +240,14 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     ///
     /// # Errors
     ///
-    /// Those of [`run_until`](Self::run_until).
+    /// Those of [`run_until`](Self::run_until), with the key `end`.
     pub fn run_to_end(&mut self) -> Result<Step, RunError> {
-        self.run_until(self.settings.end)
+        self.run_until(self.settings.end).map_err(|error| match error {
+            RunError::Config(ConfigError { key, value, allowed }) if key == "until" => {
+                ConfigError::new("end", value, allowed).into()
+            }
+            other => other,
+        })
     }
 
     /// The virtual time up to which all events are committed: that of the last
