@@ -232,10 +232,7 @@ impl OpenSession {
         let common = &opened.args.common;
         let branch = || {
             let mut session = self.session.branch_as(prepared)?;
-            // Any engine takes one.
-            session.set_ranks(1)?;
-            session.set_engine(common.engine(1))?;
-            session.set_ranks(common.ranks.ranks)?;
+            session.set_engine_on(common.engine(1), common.ranks.ranks)?;
             session.set_memory(common.memory.map(|Bytes(bytes)| bytes));
             Ok::<_, RunError>(session)
         };

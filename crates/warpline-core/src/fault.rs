@@ -103,6 +103,21 @@ pub enum Fault {
         /// How many of these writes the fields have undone.
         undone: usize,
     },
+    /// A state or a message that is another one when it is read from its bytes, found by the check
+    /// of saving.
+    NotReadBack {
+        /// The method of the model whose wire it is.
+        wire: &'static str,
+        /// The first difference between what was written and what was read.
+        found: Box<Discrepancy>,
+    },
+    /// A wire that does not take what it has written, or that panics.
+    BrokenWire {
+        /// The method of the model whose wire it is.
+        wire: &'static str,
+        /// What went wrong.
+        what: String,
+    },
 }
 
 /// The first difference between two states or executions that should be equal.
@@ -154,7 +169,8 @@ impl Fault {
             Self::NotRepeated(_) => {
                 "let the handler depend only on the model, the message, the state and its random \
                  stream; and let `Debug` show the whole state, because the check compares what it \
-                 shows"
+                 shows. If the model has `Model::wires`, the second time the check of saving \
+                 handles the message as it is read from its bytes: let them have all of it"
             }
             Self::NotCopied(_) => {
                 "let `clone` and `clone_from` copy all that a handler changes, or derive `State`, \
@@ -171,6 +187,16 @@ impl Fault {
                 "change tracked fields by their methods, and never replace, take or swap them \
                  (`clear` empties one); in a `State` that is written by hand, let `undo_to` call \
                  that of each tracked field"
+            }
+            Self::NotReadBack { .. } => {
+                "let the wire write and read every field, also one that nothing changes, without \
+                 `#[serde(skip)]`: the ranks of a session, and a run that goes on from a \
+                 checkpoint, have nothing but these bytes; and let `Debug` show no addresses and \
+                 nothing of an order that bytes do not keep"
+            }
+            Self::BrokenWire { .. } => {
+                "let `read` of the wire take exactly the bytes that `write` has appended; the \
+                 engine `saving-check` tries each wire at each event"
             }
         }
     }
@@ -247,8 +273,30 @@ impl fmt::Display for Fault {
                  undone when {} undone",
                 last(*events)
             ),
+            Self::NotReadBack { wire, found } => {
+                let Discrepancy { what, first, second } = &**found;
+                let of = of_wire(wire);
+                write!(
+                    f,
+                    "has a {of} that `{wire}` does not write and read as it is: {what} was {first} \
+                     before, and is {second} after"
+                )
+            }
+            Self::BrokenWire { wire, what } => {
+                write!(f, "has a {} that `{wire}` cannot write and read: {what}", of_wire(wire))
+            }
         }
     }
+}
+
+/// Where no LP is at work, no handler is to blame.
+const OUTSIDE_OF_LPS: &str = "look at the method of the model that failed, or the function of its \
+                              wires; the same seed and flags repeat the failure";
+
+/// What a wire is for, by the method that has it.
+fn of_wire(method: &str) -> &'static str {
+    debug_assert!(method.starts_with("Model::"), "{method} is no method that has a wire");
+    if method.ends_with("state_wire") { "state" } else { "message" }
 }
 
 /// An LP's last events, as the subject of a sentence.
@@ -311,6 +359,10 @@ impl fmt::Display for ModelError {
                 write!(f, ", zero-delay step {}", key.step())?;
             }
         }
-        write!(f, "\n  run: {}\n  what to do: {}", place.run(), fault.advice())
+        let advice = match fault {
+            Fault::Failed(_) | Fault::Panicked { .. } if place.lp.is_none() => OUTSIDE_OF_LPS,
+            _ => fault.advice(),
+        };
+        write!(f, "\n  run: {}\n  what to do: {advice}", place.run())
     }
 }

@@ -243,8 +243,10 @@ pub trait Model: Send + Sync + Sized {
     }
 
     /// How the state of an LP becomes bytes, for a model whose runs can be written to a file and
-    /// resumed; its [`wires`](Self::wires) write the messages. Plain old data is written as it lies
-    /// in memory, so such a file is read on the same kind of machine only.
+    /// resumed, or stop and go on on several ranks; its [`wires`](Self::wires) write the messages.
+    /// The bytes carry every field, also one that nothing changes: whoever reads them has nothing
+    /// else. Plain old data is written as it lies in memory, so such a file is read on the same
+    /// kind of machine only.
     fn state_wire(&self) -> Option<Wire<Self::Lp>> {
         None
     }

@@ -85,8 +85,8 @@ impl<T> Wire<T> {
             |value, bytes| {
                 // Only the `Serialize` of the type itself can fail.
                 let written = postcard::to_extend(value, std::mem::take(bytes));
-                *bytes = written
-                    .unwrap_or_else(|error| panic!("a message cannot be serialized: {error}"));
+                *bytes =
+                    written.unwrap_or_else(|error| panic!("a value cannot be serialized: {error}"));
             },
             |bytes| {
                 let (value, rest) = postcard::take_from_bytes(bytes)

@@ -50,7 +50,7 @@ use syn::{DeriveInput, Error, Result, parse_macro_input};
 ///     mode: Mode,                 // plain: saved before each event
 ///     served: u64,
 ///     #[state(fixed)]
-///     name: String, // never saved
+///     name: String, // no event saves it
 /// }
 ///
 /// #[derive(Clone, Debug, Value)]

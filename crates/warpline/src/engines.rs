@@ -199,7 +199,7 @@ pub(crate) fn check_on_ranks(engine: EngineKind, ranks: usize) -> Result<(), Con
     ConfigError::check(ok, "engine", engine, ON_RANKS)
 }
 
-const ON_RANKS: &str = "conservative or timewarp for a run on several ranks";
+pub(crate) const ON_RANKS: &str = "auto, conservative or timewarp for a run on several ranks";
 
 /// Where the LPs of a model are in a run of several ranks, as rank 0 sees it; and whether an event
 /// of a cut begins with its sender (BEGIN-A), and not with its receiver.

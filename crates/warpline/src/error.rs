@@ -83,6 +83,16 @@ pub enum RunError {
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
     /// Ranks cannot talk to each other any more.
-    #[error("{0}\n  what to do: see what that rank printed last; a run ends when it loses a rank")]
+    #[error("{_0}\n  what to do: {}", after_failed_network(_0))]
     Net(#[from] NetError),
+}
+
+fn after_failed_network(error: &NetError) -> &'static str {
+    match error {
+        NetError::Malformed { .. } => {
+            "run the same build on all ranks; and see with the engine `saving-check` on one rank \
+             whether `Model::wires` reads what it writes"
+        }
+        _ => "see what that rank printed last; a run ends when it loses a rank",
+    }
 }

@@ -28,6 +28,16 @@ pub use warpline_core::derived;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// The examples of the page about sessions, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sessions.md")]
+struct SessionsPage;
+
+/// The example of the page about ranks, compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/ranks.md")]
+struct RanksPage;
+
 pub mod any_model;
 mod auto;
 mod checks;

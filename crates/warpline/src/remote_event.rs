@@ -47,7 +47,11 @@ pub(crate) fn read_event<T>(
     let kind = (last >> 32) as u32;
     let io = io_from_code(kind)
         .ok_or_else(|| WireError::new(format!("an event of unknown kind {kind}")))?;
-    Ok(RemoteEvent { key, to: LpId::new(last as u32), io, message: wire.read(bytes)? })
+    let to = LpId::new(last as u32);
+    let message = wire.read(bytes).map_err(|error| {
+        WireError::new(format!("`Model::wires` cannot read a message for {to:?}: {error}"))
+    })?;
+    Ok(RemoteEvent { key, to, io, message })
 }
 
 #[cfg(test)]

@@ -205,6 +205,38 @@ fn refused_engines_change_nothing() {
     assert_eq!(session.report().unwrap().digest, plain.digest());
 }
 
+/// An engine that takes one rank is refused where the session has two, with what to do; and both
+/// can be set at once, or neither.
+#[test]
+fn engines_come_with_their_ranks() {
+    let mut session = simulation(&spec(4), 7, Auto::default().into()).session().unwrap();
+    session.set_engine_on(TimeWarp { workers: 1, ..TimeWarp::default() }, 2).unwrap();
+    let told = session.set_engine(Speculative::default()).unwrap_err().to_string();
+    for text in ["must be auto, conservative or timewarp", "`set_ranks(1)` first", "set_engine_on"]
+    {
+        assert!(told.contains(text), "{text:?} is not in: {told}");
+    }
+    let told = session.set_engine_on(Sequential::default(), 3).unwrap_err().to_string();
+    assert!(told.contains("must be auto, conservative or timewarp for a run on sev"), "{told}");
+    assert!(session.set_engine_on(TimeWarp::default(), 0).is_err());
+    assert_eq!(session.report().unwrap().ranks, 2, "nothing has changed");
+    session.set_engine_on(Sequential::default(), 1).unwrap();
+    session.run_to_end().unwrap();
+    let plain = Plain::run(&spec(4), 7, f64::INFINITY);
+    assert_eq!(session.report().unwrap().digest, plain.digest());
+}
+
+/// An end that is over already is named as what it is.
+#[test]
+fn ends_before_the_checkpoint_are_named() {
+    let (folder, spec) = (tempfile::tempdir().unwrap(), spec(4));
+    let path = folder.path().join("run.ckpt");
+    saved(&spec, 7, 5.0, &path);
+    let resumed = simulation(&spec, 7, Sequential::default().into()).end(3.0).resume(&path);
+    let told = resumed.unwrap().run_to_end().unwrap_err().to_string();
+    assert!(told.contains("`end` is 3, but must be not before 5"), "{told}");
+}
+
 /// A checkpoint of another run is refused, with what differs.
 #[test]
 fn files_of_other_runs_are_refused() {
@@ -231,6 +263,7 @@ fn files_that_cannot_be_written_are_told() {
     let session = saved(&spec, 7, 1.0, &path);
     let told = session.save(&folder.path().join("none/run.ckpt")).unwrap_err().to_string();
     assert!(told.contains("none/run.ckpt"), "{told}");
+    assert!(told.contains("/none is not there"), "{told}");
     #[cfg(target_os = "linux")]
     {
         let told = session.save(Path::new("/dev/full")).unwrap_err().to_string();

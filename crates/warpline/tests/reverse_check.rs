@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpline::{
     ConfigError, Context, Io, IoContext, LogicalProcess, LpId, Model, ModelError, Only, Reversal,
-    ReverseCheck, RunError, Sequential, Simulation, VirtualTime,
+    ReverseCheck, RunError, Sequential, Simulation, TimeWarp, VirtualTime,
     error::{Discrepancy, Fault},
-    settings::EngineKind,
+    settings::{EngineKind, StateSaving},
 };
 
 const SEED: u64 = 12;
@@ -317,4 +317,8 @@ fn models_without_reverse_handlers_are_refused() {
     };
     assert_eq!((key.as_str(), value.as_str()), ("engine", "reverse-check"));
     assert!(allowed.contains("no reverse handler"), "{allowed}");
+    let reverse = TimeWarp { saving: StateSaving::Reverse, ..TimeWarp::default() };
+    let only = Only::<(Sequential, TimeWarp), _>::new(OneWay);
+    let told = Simulation::new(only).engine(reverse).run().map(drop).expect_err("it cannot");
+    assert!(told.to_string().contains("`saving` is reverse, but must be auto or copy"), "{told}");
 }

@@ -11,6 +11,10 @@
 //!   state instead of the copy, or compares no texts
 //! - `SavingChecker::end` does not end the series at a blocking I/O event
 //! - `Trial::conclude` does not compare the executions
+//! - `Trial::repeat` handles the message that was sent; `expect_read_back` compares nothing
+
+#[path = "saving_check/wires.rs"]
+mod wires;
 
 use std::{
     fmt::{self, Debug},

@@ -24,6 +24,8 @@ mod random;
 mod across;
 #[path = "sessions/far_ahead.rs"]
 mod far_ahead;
+#[path = "sessions/wires.rs"]
+mod wires;
 
 use std::{
     collections::BTreeMap,
@@ -139,9 +141,7 @@ fn on_ranks(engine: &Engine, ranks: usize) -> usize {
 fn hand_over(session: &mut Session<'_, Spec>, engine: Engine, ranks: usize, spec: &Spec) {
     let engine = fitting(engine, spec);
     let ranks = on_ranks(&engine, ranks);
-    session.set_ranks(1).expect("any engine takes one");
-    session.set_engine(engine).expect("it fits");
-    session.set_ranks(ranks).expect("it takes several");
+    session.set_engine_on(engine, ranks).expect("it fits");
 }
 
 /// Lets a test that hangs fail.

@@ -69,6 +69,9 @@ pub trait AnySession<'a>: Send {
     /// Lets another engine carry out the next steps.
     fn set_engine(&mut self, engine: Engine) -> Result<(), RunError>;
 
+    /// Lets another engine carry out the next steps on so many ranks.
+    fn set_engine_on(&mut self, engine: Engine, ranks: usize) -> Result<(), RunError>;
+
     /// Lets the next steps run on so many ranks, which are threads of this program.
     fn set_ranks(&mut self, ranks: usize) -> Result<(), RunError>;
 
@@ -182,6 +185,10 @@ where
 
     fn set_engine(&mut self, engine: Engine) -> Result<(), RunError> {
         self.set_engine(engine)
+    }
+
+    fn set_engine_on(&mut self, engine: Engine, ranks: usize) -> Result<(), RunError> {
+        self.set_engine_on(engine, ranks)
     }
 
     fn set_ranks(&mut self, ranks: usize) -> Result<(), RunError> {

@@ -19,6 +19,7 @@ mod difference;
 mod reverse;
 mod saving;
 mod trial;
+mod wires;
 
 use warpline_core::{EventKey, LpId};
 

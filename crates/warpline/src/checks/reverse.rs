@@ -22,7 +22,7 @@ pub(crate) fn there_and_back<M: Model>(
     lp: &mut Lp<M::Lp>,
     sink: &mut impl BoundedSink<Message<M>>,
 ) {
-    let mut trial = Trial { model, event, sink, show: M::state_text };
+    let mut trial = Trial { model, event, again: event, sink, show: M::state_text };
     let (before, rng_before) = (trial.text(&lp.state), lp.core.rng.clone());
     let first = trial.forward(lp, None);
 
@@ -33,6 +33,6 @@ pub(crate) fn there_and_back<M: Model>(
     let reversed = trial.text(&lp.state);
     trial.expect_same(&before, &reversed, Fault::NotReversed);
 
-    let second = trial.forward(lp, None);
+    let second = trial.repeat(lp, None);
     trial.conclude(&first, second, lp);
 }

@@ -8,6 +8,9 @@
 //!   nothing is not as it was. Once in a few events of an LP, all of them are undone together, and
 //!   the LP goes on with a copy from before that: so a container that was replaced by an equal one
 //!   is found, whose old entries are lost.
+//!
+//! What the model's wires write is checked with it: the message is handled the second time as it is
+//! read from its bytes, and the state after the event is read from its bytes and compared.
 
 use std::{fmt, mem};
 
@@ -16,6 +19,7 @@ use warpline_core::{Fault, LogicalProcess, LpId, Model, UndoLog};
 use super::{
     Arrival,
     trial::{Outcome, Trial},
+    wires,
 };
 use crate::{
     event::Message,
@@ -78,7 +82,10 @@ impl<L: LogicalProcess> SavingChecker<L> {
     ) {
         debug_assert!(!self.is_handled, "the event before {:?} has not ended", event.key);
         self.is_handled = true;
-        let mut trial = Trial { model, event, sink, show: text_of };
+        let message = wires::read_back(model, event, sink);
+        let message = message.as_ref().unwrap_or(event.message);
+        let again = &Arrival { message, ..*event };
+        let mut trial = Trial { model, event, again, sink, show: text_of };
         if const { L::SAVING.is_by_field() } {
             self.series[event.to.index()].handle(&mut trial, lp);
         } else {
@@ -107,7 +114,8 @@ impl<L: LogicalProcess> SavingChecker<L> {
         let undone = trial.text(&lp.state);
         trial.expect_same(&before, &undone, |found| Fault::NotRestored { events: 1, found });
 
-        let second = trial.forward(lp, None);
+        let second = trial.repeat(lp, None);
+        trial.expect_read_back(&second.state, &lp.state);
         trial.conclude(&first, second, lp);
         self.spare = Some(copy);
     }
@@ -139,7 +147,8 @@ impl Series {
 
         let again = M::Lp::SAVING.begin(&lp.state, &mut self.log);
         debug_assert_eq!(again, point, "UNDO-A: what was undone is still in the log");
-        let second = trial.forward(lp, Some(&mut self.log));
+        let second = trial.repeat(lp, Some(&mut self.log));
+        trial.expect_read_back(&second.state, &lp.state);
         self.events += 1;
         self.plain += plain;
         if self.events == EVENTS {

@@ -31,6 +31,9 @@ struct Sent<T> {
 pub(super) struct Trial<'t, M: Model, K> {
     pub(super) model: &'t M,
     pub(super) event: &'t Arrival<'t, Message<M>>,
+    /// The same event for the second execution: with its message as it is read from its bytes, if
+    /// it becomes some.
+    pub(super) again: &'t Arrival<'t, Message<M>>,
     /// Where what takes effect goes.
     pub(super) sink: &'t mut K,
     /// What shows a state.
@@ -56,6 +59,17 @@ impl<M: Model, K: BoundedSink<Message<M>>> Trial<'_, M, K> {
         state.handle(self.model, self.event.message, &mut cx);
         let Holding { sent, note, .. } = held;
         Outcome { state: self.text(&lp.state), rng: lp.core.rng.clone(), sent, note }
+    }
+
+    /// The second execution.
+    pub(super) fn repeat(
+        &mut self,
+        lp: &mut Lp<M::Lp>,
+        undo_log: Option<&mut UndoLog>,
+    ) -> Outcome<Message<M>> {
+        debug_assert_eq!(self.again.key, self.event.key, "CHECK-A: another event is repeated");
+        self.event = self.again;
+        self.forward(lp, undo_log)
     }
 
     /// Lets a second execution take effect if it is the same as the first one.

@@ -20,7 +20,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 use warpline_core::{LpId, Model, VirtualTime, WireError, take_bytes};
 
-use super::{Session, State, blocks, codec::Codec};
+use super::{
+    Session, State, blocks,
+    codec::{Broken, Codec},
+};
 use crate::{
     Details, RunError, Totals,
     cut::{Cut, LeftEvent, Whole},
@@ -282,9 +285,10 @@ fn write<M: Model>(
     file.fill(|file| {
         let mut writer = BlockWriter::begin(&mut *file)?;
         writer.write(blocks::HEAD, &head)?;
-        write_all(&mut writer, blocks::LPS, lps, |lp, bytes| codec.write_lp(lp, bytes))?;
-        let write_event = |event: &_, bytes: &mut Vec<u8>| codec.write_event(event, bytes);
-        write_all(&mut writer, blocks::EVENTS, pending, write_event)?;
+        let write_lp = |(at, lp): (_, &_), bytes: &mut _| codec.write_lp(at, lp, bytes);
+        write_all(&mut writer, blocks::LPS, &codec, lps, write_lp)?;
+        let write_event = |(_, event): (_, &_), bytes: &mut _| codec.write_event(event, bytes);
+        write_all(&mut writer, blocks::EVENTS, &codec, pending, write_event)?;
         if !attached.is_empty() {
             writer.write(blocks::ATTACHED, attached)?;
         }
@@ -319,24 +323,28 @@ fn keep_as_previous(path: &Path) -> io::Result<()> {
 }
 
 /// Writes items in blocks, each with their number.
-fn write_all<T>(
+fn write_all<T, M: Model>(
     writer: &mut BlockWriter<impl Write>,
     kind: u8,
+    codec: &Codec<M>,
     items: &[T],
-    write: impl Fn(&T, &mut Vec<u8>),
+    write: impl Fn((usize, &T), &mut Vec<u8>),
 ) -> io::Result<()> {
-    let mut items = items.iter().peekable();
+    let mut items = items.iter().enumerate().peekable();
     let mut bytes = Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 8);
     while items.peek().is_some() {
         bytes.clear();
         bytes.extend([0; 4]);
         let mut count = 0_u32;
-        while bytes.len() < BLOCK_BYTES
-            && let Some(item) = items.next()
-        {
-            write(item, &mut bytes);
-            count += 1;
-        }
+        let mut fill = || {
+            while bytes.len() < BLOCK_BYTES
+                && let Some(item) = items.next()
+            {
+                write(item, &mut bytes);
+                count += 1;
+            }
+        };
+        codec.naming(&mut fill).map_err(|broken| io::Error::other(broken.to_string()))?;
         debug_assert!(count > 0, "CKPT-B: a block without an item");
         bytes[..4].copy_from_slice(&count.to_le_bytes());
         writer.write(kind, &bytes)?;
@@ -355,8 +363,10 @@ fn read<M: Model>(
     head.check(model, settings).map_err(Refusal::Other)?;
     let (mut lps, mut pending) = (Vec::new(), Vec::new());
     let count = model.lp_count();
-    read_all(&mut reader, blocks::LPS, &mut lps, |bytes| codec.read_lp(bytes))?;
-    read_all(&mut reader, blocks::EVENTS, &mut pending, |bytes| codec.read_event(bytes, count))?;
+    let read_lp = |at, bytes: &mut &_| codec.read_lp(at, bytes);
+    read_all(&mut reader, blocks::LPS, &codec, &mut lps, read_lp)?;
+    let read_event = |_, bytes: &mut &_| codec.read_event(bytes, count);
+    read_all(&mut reader, blocks::EVENTS, &codec, &mut pending, read_event)?;
     let attached = reader.next(blocks::ATTACHED)?.unwrap_or_default();
     end(&mut reader)?;
     let is_sound = |event: &LeftEvent<M>| {
@@ -401,19 +411,27 @@ fn end(reader: &mut BlockReader<impl Read>) -> Result<(), Refusal> {
 }
 
 /// Reads the items of all blocks of a kind.
-fn read_all<T>(
+fn read_all<T, M: Model>(
     reader: &mut BlockReader<impl Read>,
     kind: u8,
+    codec: &Codec<M>,
     items: &mut Vec<T>,
-    read: impl Fn(&mut &[u8]) -> Result<T, WireError>,
+    read: impl Fn(usize, &mut &[u8]) -> Result<T, WireError>,
 ) -> Result<(), Refusal> {
+    let of_model = |broken: Broken| Refusal::Other(broken.to_string());
     while let Some(block) = reader.next(kind)? {
         let mut bytes = &block[..];
         let mut count = [0; 4];
         count.copy_from_slice(take_bytes(&mut bytes, 4).map_err(damaged)?);
-        for _ in 0..u32::from_le_bytes(count) {
-            items.push(read(&mut bytes).map_err(damaged)?);
-        }
+        let mut take = || {
+            for _ in 0..u32::from_le_bytes(count) {
+                items.push(read(items.len(), &mut bytes)?);
+            }
+            Ok::<_, WireError>(())
+        };
+        // What the model's wires cannot read is as they have written it: it has a checksum.
+        let wrong = |error| codec.broken(&error).map_or_else(|| damaged(error), of_model);
+        codec.naming(&mut take).map_err(of_model)?.map_err(wrong)?;
         if !bytes.is_empty() {
             return Err(damaged("a block is longer than what is in it"));
         }
@@ -436,11 +454,16 @@ fn refused(path: &Path, refusal: Refusal) -> CheckpointError {
             let older = previous(&named_by(path));
             let is_damaged = error.kind() == io::ErrorKind::InvalidData
                 || error.kind() == io::ErrorKind::UnexpectedEof;
-            match is_damaged && older.exists() {
-                true => {
+            let folder = path.parent().filter(|folder| {
+                let is_named = !folder.as_os_str().is_empty();
+                error.kind() == io::ErrorKind::NotFound && is_named && !folder.exists()
+            });
+            match folder {
+                Some(folder) => format!("{error}: the folder {} is not there", folder.display()),
+                None if is_damaged && older.exists() => {
                     format!("{error}\n  what to do: resume the one before it, {}", older.display())
                 }
-                false => error.to_string(),
+                None => error.to_string(),
             }
         }
     };

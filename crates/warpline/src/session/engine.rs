@@ -12,11 +12,12 @@ use super::{
 };
 use crate::{
     ConfigError, Engine, EngineKind, RunError, conservative,
-    engines::{Engines, after_trial, check_on_ranks, refuse_cuts},
+    engines::{Engines, ON_RANKS, after_trial, check_on_ranks, refuse_cuts},
 };
 
 impl<M: Model, E: Engines> Session<'_, M, E> {
-    /// Lets another engine, with its settings, carry out the next steps.
+    /// Lets another engine, with its settings, carry out the next steps, on as many ranks as
+    /// before.
     ///
     /// # Errors
     ///
@@ -25,11 +26,36 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
     /// they were started with; or a trial that its placement asks for fails. Nothing has changed
     /// then.
     pub fn set_engine(&mut self, engine: impl Into<Engine>) -> Result<(), RunError> {
-        let engine = engine.into();
+        let (engine, ranks) = (engine.into(), self.home.ranks());
         self.refuse_across("engine", engine.kind())?;
-        Self::check_engine(self.model(), &engine, self.home.ranks())?;
+        let ok = check_on_ranks(engine.kind(), ranks).is_ok();
+        let allowed = format!(
+            "{ON_RANKS}, and the session has {ranks}: `set_ranks(1)` first, or set both with \
+             `set_engine_on`"
+        );
+        ConfigError::check(ok, "engine", engine.kind(), &allowed)?;
+        self.set_engine_on(engine, ranks)
+    }
+
+    /// Lets another engine carry out the next steps on so many ranks, which are threads of this
+    /// program: [`set_engine`](Self::set_engine) and [`set_ranks`](Self::set_ranks) together, for
+    /// an engine that does not take the ranks of before.
+    ///
+    /// # Errors
+    ///
+    /// Those of both. Nothing has changed then.
+    pub fn set_engine_on(
+        &mut self,
+        engine: impl Into<Engine>,
+        ranks: usize,
+    ) -> Result<(), RunError> {
+        let engine = engine.into();
+        ConfigError::check(ranks > 0, "ranks", ranks, "1 or more")?;
+        self.refuse_across("engine", engine.kind())?;
+        Self::check_engine(self.model(), &engine, ranks)?;
         let settings = self.settings.with(engine);
         self.settings = after_trial(|trial| E::count(self.model(), trial), &settings)?.into_owned();
+        self.home = Home::Here(ranks);
         Ok(())
     }
 

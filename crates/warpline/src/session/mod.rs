@@ -220,14 +220,15 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
             "SESSION-A: the report would tell of other events"
         );
         let settings = self.of_errors();
+        let (engine, ranks) = self.home.at_work(&self.settings);
         let copies = (0..)
             .zip(&whole.0.lps)
             .map(|(number, lp)| (LpId::from_index(number), lp.state.clone()));
         Ok(Report {
             model: self.model.name().to_owned(),
-            engine: settings.engine,
-            ranks: self.home.ranks(),
-            workers: self.home.ranks() * self.settings.engine.workers(),
+            engine,
+            ranks,
+            workers: ranks * self.settings.engine.workers(),
             seed: self.settings.seed,
             end_time: *now,
             interrupted: false,

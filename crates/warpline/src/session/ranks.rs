@@ -16,15 +16,19 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use warpline_core::{Model, WireError};
+use warpline_core::{LpId, Model, ModelError, Place, WireError};
 use warpline_net::{Malformed, NetError, Transport};
 
-use super::{StepEnded, codec::Codec};
+use super::{
+    StepEnded,
+    codec::{Broken, Codec, Item},
+};
 use crate::{
-    ConfigError, RunError, crowd,
+    ConfigError, EngineKind, RunError, crowd,
     cut::{Rest, Whole},
     engines::{self, Engines, Job},
     panics,
+    placement::LpDirectory,
     run::{self, Order, Ranks},
     settings::Settings,
     thread_ranks,
@@ -49,6 +53,20 @@ impl Home<'_> {
         match self {
             Self::Here(ranks) => *ranks,
             Self::Across(lead) => lead.network.ranks(),
+        }
+    }
+
+    /// The engine that works here with these settings, and on how many ranks: what the report of a
+    /// run in one piece says.
+    pub(super) fn at_work(&self, settings: &Settings) -> (EngineKind, usize) {
+        let ranks = match self {
+            Self::Here(ranks) => thread_ranks::uncrowded(*ranks, settings).0,
+            Self::Across(_) => self.ranks(),
+        };
+        debug_assert!(ranks <= self.ranks(), "RANK-A: more ranks work than there are");
+        match settings.engine.kind() {
+            EngineKind::Auto if self.ranks() > 1 => (EngineKind::TimeWarp, ranks),
+            kind => (kind, ranks),
         }
     }
 }
@@ -130,8 +148,9 @@ fn lead<M: Model, E: Engines>(
     let divide = |whole: Whole<M>| whole.divide(&directory, ranks.count(), is_with_sender);
     let mut parts = from.map_or_else(Vec::new, divide).into_iter();
     let own = parts.next();
-    let write = || Ok(parts.map(|part| codec.write_part(&part)).collect::<Vec<_>>());
-    let others = guard(settings, write)?;
+    let wire = Parts { codec, model, settings, ranks };
+    let others = (1..).zip(parts).map(|(rank, part)| wire.write(rank, part));
+    let others = others.collect::<Result<Vec<_>, RunError>>()?;
     let &Settings { end: until, memory, .. } = settings;
     let order = || {
         ranks.give(&Order::Run { until, memory, has_cut })?;
@@ -151,9 +170,7 @@ fn lead<M: Model, E: Engines>(
     let theirs = ranks.dismissing(theirs.collect::<Result<Vec<_>, RunError>>())?;
     let mut read = || {
         for (rank, bytes) in &theirs {
-            let (rank, bytes) = (*rank, bytes);
-            let part = guard(settings, || Ok(codec.read_part(bytes, model.lp_count())))?;
-            parts.push(part.map_err(|error| malformed(rank, &error))?);
+            parts.push(wire.read(*rank, *rank, bytes)?);
         }
         let unlike = |rank| malformed(rank, &WireError::new("not the LPs that it has"));
         Whole::unite(&directory, mem::take(&mut parts)).map_err(unlike)
@@ -207,20 +224,17 @@ fn follow<M: Model, E: Engines>(
     let codec = codec(model, ranks.count());
     compare(model, settings, ranks)?;
     let bytes = if has_cut { Some(ranks.next_part(0)?) } else { None };
-    let read = |codec: &Codec<M>, bytes: Vec<u8>| {
-        let part = guard(settings, || Ok(codec.read_part(&bytes, model.lp_count())))?;
-        part.map_err(|error| malformed(0, &error))
-    };
     let own = codec.map_err(RunError::from).and_then(|codec| {
-        let own = bytes.map(|bytes| read(&codec, bytes)).transpose()?;
-        Ok((codec, own))
+        let wire = Parts { codec, model, settings, ranks };
+        let own = bytes.map(|bytes| wire.read(0, ranks.me(), &bytes)).transpose()?;
+        Ok((wire, own))
     });
-    let (codec, own) = ranks.agree(own)?;
+    let (wire, own) = ranks.agree(own)?;
     let watch = &mut Watch::default();
     let report = E::run(model, Job { settings, watch, ranks }, own)?;
     let report = report.unwrap_or_else(|| unreachable!("RANK-A: each rank has its part"));
     let part = report.output.cut();
-    let bytes = ranks.agree(guard(settings, move || Ok(codec.write_part(&part))))?;
+    let bytes = ranks.agree(wire.write(ranks.me(), part))?;
     ranks.send_part(0, &bytes)?;
     ranks.agree(Ok(()))
 }
@@ -234,6 +248,59 @@ fn compare<M: Model>(model: &M, settings: &Settings, ranks: &Ranks<'_>) -> Resul
 pub(super) fn codec<M: Model>(model: &M, ranks: usize) -> Result<Codec<M>, ConfigError> {
     let allowed = |lacks| format!("1 for a session of a model without {lacks}");
     Codec::of(model).map_err(|lacks| ConfigError::new("ranks", ranks, allowed(lacks)))
+}
+
+/// How parts become bytes and are read, with errors that name what is wrong.
+struct Parts<'r, 't, M: Model> {
+    codec: Codec<M>,
+    model: &'r M,
+    settings: &'r Settings,
+    ranks: &'r Ranks<'t>,
+}
+
+impl<M: Model> Parts<'_, '_, M> {
+    /// The bytes of the part that a rank has.
+    fn write(&self, owner: usize, part: Whole<M>) -> Result<Vec<u8>, RunError> {
+        debug_assert!(owner < self.ranks.count(), "SERVE-A: a part of rank {owner}");
+        let written = self.codec.naming(move || self.codec.write_part(&part));
+        written.map_err(|broken| self.error(owner, broken))
+    }
+
+    /// The part that a rank has, as another one has sent it.
+    fn read(&self, from: usize, owner: usize, bytes: &[u8]) -> Result<Whole<M>, RunError> {
+        debug_assert!(
+            owner > 0 && [0, owner].contains(&from),
+            "SERVE-A: rank {from} has sent the part of rank {owner}"
+        );
+        let read = self.codec.naming(|| self.codec.read_part(bytes, self.model.lp_count()));
+        let read = read.map_err(|broken| self.error(owner, broken))?;
+        read.map_err(|error| match self.codec.broken(&error) {
+            Some(broken) => self.error(owner, broken),
+            None => malformed(from, &error),
+        })
+    }
+
+    /// The error with the LP or the event, for a part that this rank has.
+    fn error(&self, owner: usize, Broken { item, fault }: Broken) -> RunError {
+        let Self { model, settings, ranks, .. } = *self;
+        let (lp, event) = match item {
+            Item::Frame => (None, None),
+            Item::State(at) => {
+                let all = (0..model.lp_count()).map(LpId::from_index);
+                let directory = guard(settings, || Ok(engines::directory(model, settings, ranks)?));
+                let of = |(it, _): (LpDirectory, _)| all.filter(move |&lp| it.rank(lp) == owner);
+                (directory.ok().and_then(|directory| of(directory).nth(at)), None)
+            }
+            Item::Message(key, to) => (Some(to), Some(key)),
+        };
+        let error = run::model_error(fault, lp, &settings.parallel());
+        match error {
+            RunError::Model(ModelError { fault, place }) => {
+                ModelError { fault, place: Place { event, ..place } }.into()
+            }
+            other => other,
+        }
+    }
 }
 
 /// Runs code of the model outside of any event.

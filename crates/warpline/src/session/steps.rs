@@ -165,9 +165,14 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
     ///
     /// # Errors
     ///
-    /// Those of [`run_until`](Self::run_until).
+    /// Those of [`run_until`](Self::run_until), with the key `end`.
     pub fn run_to_end(&mut self) -> Result<Step, RunError> {
-        self.run_until(self.settings.end)
+        self.run_until(self.settings.end).map_err(|error| match error {
+            RunError::Config(ConfigError { key, value, allowed }) if key == "until" => {
+                ConfigError::new("end", value, allowed).into()
+            }
+            other => other,
+        })
     }
 
     /// Lets an engine go on from here. Where it stops by itself, all events before `until` are

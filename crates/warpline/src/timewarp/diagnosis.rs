@@ -10,6 +10,8 @@ pub(super) struct Evidence<'a> {
     pub(super) workers: &'a [Statistics],
     pub(super) cores: usize,
     pub(super) lps: usize,
+    /// Whether there are other ranks, whose events are not among these.
+    pub(super) is_part: bool,
     /// The bytes that one event takes, and the most events there were at a time.
     pub(super) event_bytes: u64,
     pub(super) events_peak: u64,
@@ -105,23 +107,8 @@ impl Evidence<'_> {
     }
 
     fn few_events(&self) -> Option<String> {
-        let committed = self.total().committed;
-        let per_lp = committed as f64 / self.lps.max(1) as f64;
-        (committed < EVENTS_MIN && self.is_parallel())
-            .then(|| {
-                format!(
-                    "there were only {committed} events: starting workers takes longer; use \
-                 --workers 1"
-                )
-            })
-            .or_else(|| {
-                (per_lp < EVENTS_PER_LP_FEW).then(|| {
-                format!(
-                    "an LP had {per_lp:.1} events on average: most of the time goes into making \
-                     LPs and into cold caches; a longer run tells more"
-                )
-            })
-            })
+        let few = self.is_parallel().then_some("starting workers takes longer; use --workers 1");
+        (!self.is_part).then(|| remark_on_few(self.total().committed, self.lps, few)).flatten()
     }
 
     fn waiting(&self) -> Option<String> {
@@ -164,6 +151,27 @@ impl Evidence<'_> {
     }
 }
 
+/// The remark on the events of several ranks together, if they were few.
+pub(super) fn few_on_ranks(committed: u64, lps: usize) -> Option<String> {
+    let few = "starting ranks takes longer; use one rank with --workers 1";
+    remark_on_few(committed, lps, Some(few))
+}
+
+/// The remark that there were few events, and what that means, if it does; or few of each LP.
+fn remark_on_few(committed: u64, lps: usize, few: Option<&str>) -> Option<String> {
+    let few = few.filter(|_| committed < EVENTS_MIN);
+    let few = few.map(|few| format!("there were only {committed} events: {few}"));
+    let per_lp = committed as f64 / lps.max(1) as f64;
+    few.or_else(|| {
+        (per_lp < EVENTS_PER_LP_FEW).then(|| {
+            format!(
+                "an LP had {per_lp:.1} events on average: most of the time goes into making LPs \
+                 and into cold caches; a longer run tells more"
+            )
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,6 +186,7 @@ mod tests {
             workers,
             cores: 2,
             lps: 100,
+            is_part: false,
             event_bytes: 100,
             events_peak: 1000,
             rate: 1e7,

@@ -178,6 +178,7 @@ impl<M: Model> Reporting<'_, M> {
             workers: &workers,
             cores: threads::cores(),
             lps: self.shared.directory.lp_count(),
+            is_part: self.shared.remote.is_some(),
             event_bytes: Shared::<M>::buffer_bytes(&self.shared.settings.engine),
             events_peak: u64::from(self.shared.arena.most()),
             rate: total.committed as f64 / self.started.elapsed().as_secs_f64(),

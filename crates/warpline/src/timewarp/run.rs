@@ -8,7 +8,7 @@ use warpline_memory::{Binding, Residency};
 use super::{
     alone,
     crew::{Crew, Seats},
-    lp_memory,
+    diagnosis, lp_memory,
     manning::Manning,
     observer::{Observer, SLICE_TURNS_MAX},
     reporting::{Reporting, WorkerResult, result},
@@ -58,8 +58,10 @@ pub(crate) fn run<M: Model>(
         refuse_what_the_model_lacks(model, settings)?;
         Ok(Shared { timeline, ..Shared::new(model, settings, ranks, wires, from)? })
     };
-    run.carry_out(make, |whole: &mut Shared<M>, started| {
+    let mut lps = 0;
+    let mut ended = run.carry_out(make, |whole: &mut Shared<M>, started| {
         let shared = &*whole;
+        lps = shared.directory.lp_count();
         watch.show(&shared.shown);
         let (results, manning, counters) = if settings.engine.instrumentation.in_turn {
             (work_in_turn(model, shared, watch, started, ranks), None, Vec::new())
@@ -87,7 +89,13 @@ pub(crate) fn run<M: Model>(
         conclusion.details.remarks.extend(of_crowd.into_iter().chain(of_crew).chain(of_memory));
         conclusion.details.counters.extend(counters);
         Outcome::Done(conclusion)
-    })
+    })?;
+    if let Some(report) = ended.as_mut().filter(|report| report.ranks > 1) {
+        // Only now the events of all ranks are known.
+        let few = diagnosis::few_on_ranks(report.totals.committed_events, lps);
+        report.details.remarks.extend(few);
+    }
+    Ok(ended)
 }
 
 /// The engine with as many workers on each rank as can work. All can where they take turns anyway,
@@ -206,7 +214,7 @@ pub(super) fn refuse_what_the_model_lacks<M: Model>(
     settings: &Settings<TimeWarp>,
 ) -> Result<(), ConfigError> {
     let ok = settings.engine.saving != StateSaving::Reverse || model.is_reversible();
-    ConfigError::check(ok, "saving", "reverse", "copy: the model cannot reverse")
+    ConfigError::check(ok, "saving", "reverse", "auto or copy: the model cannot reverse")
 }
 
 /// One thread of the run.

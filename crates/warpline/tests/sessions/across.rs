@@ -3,8 +3,8 @@
 use std::{sync::mpsc, thread};
 
 use warpline::{
-    Conservative, Engine, RunError, Session, Simulation, Speculative, TimeWarp, ranks::Transport,
-    settings::Synchronization,
+    Auto, Conservative, Engine, RunError, Session, Simulation, Speculative, TimeWarp,
+    ranks::Transport, settings::Synchronization,
 };
 use warpline_net::{Faulty, Flip, network};
 
@@ -127,6 +127,46 @@ fn ranks_serve_a_session() {
             let report = session.report().expect("sound");
             assert_eq!((report.digest, report.ranks), (plain.digest(), ranks));
         }
+    }
+}
+
+/// What a session reports is what a run in one piece does: the ranks of a crowd that work, and what
+/// `auto` is on several ranks.
+#[test]
+fn sessions_report_what_works() {
+    let pin = false;
+    let crowd = TimeWarp { workers: 1, pin, ..TimeWarp::default() }.into();
+    let auto = Auto { workers: 1, pin, ..Auto::default() }.into();
+    let engines: [(Engine, usize); 3] = [(crowd, 1000), (auto, 2), (Engine::default(), 1)];
+    for (engine, ranks) in engines {
+        let simulation = || Simulation::new(spec(None)).end(1.0).engine(engine.clone());
+        let run = simulation().ranks(ranks).run().expect("sound");
+        let mut session = simulation().ranks(ranks).session().expect("it begins");
+        let begun = session.report().expect("sound");
+        session.run_to_end().expect("sound");
+        let report = session.report().expect("sound");
+        for report in [begun, report] {
+            let told = (report.engine, report.ranks, report.workers);
+            assert_eq!(told, (run.engine, run.ranks, run.workers), "{engine:?}");
+        }
+    }
+}
+
+/// A remark that there were few events counts those of all ranks.
+#[test]
+fn few_events_are_those_of_all_ranks() {
+    let engine = TimeWarp { workers: 2, pin: false, ..TimeWarp::default() };
+    let simulation = || Simulation::new(spec(None)).engine(engine.clone()).ranks(2);
+    let run = simulation().run().expect("sound");
+    let mut session = simulation().session().expect("it begins");
+    let step = session.run_to_end().expect("sound");
+    for (committed, remarks) in [
+        (run.committed_events, &run.details.remarks),
+        (step.totals.committed_events, &step.details.remarks),
+    ] {
+        let few: Vec<_> = remarks.iter().filter(|remark| remark.contains("only ")).collect();
+        let right = format!("only {committed} events");
+        assert!(few.len() == 1 && few[0].contains(&right), "{right:?} is not: {few:?}");
     }
 }
 
