@@ -198,6 +198,10 @@ fn told_of_engine(
     if checkpoints.is_asked_for() {
         checkpoints::refuse(args, checkpoints.flag())?;
     }
+    if common.warmup > 0.0 && !matches!(launch, Launch::Here(_)) {
+        // The clocks of all processes are compared at the beginning and the end of one run.
+        refuse_trace(args, "--warmup on several processes").map_err(|it| launch.give_up(it))?;
+    }
     if common.find_warmup.is_some() {
         // Every interval has a result.
         refuse_files(params, "--find-warmup")?;

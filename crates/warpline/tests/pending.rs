@@ -300,8 +300,8 @@ fn hold(population: u32, holds: u32, mut delay: impl FnMut(&Stream) -> f64) -> V
         let hold = [Some(Op::Hold(delay)), None, None];
         match rng.below(16) {
             0 => [Some(Op::Peek), hold[0], None],
-            1 => [Some(Op::Remove(random_key(&mut rng))), Some(Op::InsertRemoved), hold[0]],
-            2 => [Some(Op::Remove(random_key(&mut rng))), Some(Op::InsertNear(delay)), hold[0]],
+            1 => [Some(Op::Remove(random_key(&rng))), Some(Op::InsertRemoved), hold[0]],
+            2 => [Some(Op::Remove(random_key(&rng))), Some(Op::InsertNear(delay)), hold[0]],
             _ => hold,
         }
     });
@@ -388,7 +388,7 @@ fn large_skewed_population() {
 #[test]
 fn exponentially_growing_gaps() {
     for ratio in [1.001_f64, 1.5, 10.0] {
-        let mut rng = random();
+        let rng = random();
         let mut times = vec![1e-3];
         while times.len() < 5000 && times[times.len() - 1] * ratio < 1e300 {
             times.push(times[times.len() - 1] * ratio);
@@ -396,7 +396,7 @@ fn exponentially_growing_gaps() {
         let ops = times.iter().enumerate();
         let mut script: Vec<_> =
             ops.map(|(id, time)| Op::Insert(Key::new(*time, id as u32))).collect();
-        script.extend((0..times.len()).map(|_| Op::Remove(random_key(&mut rng))).step_by(3));
+        script.extend((0..times.len()).map(|_| Op::Remove(random_key(&rng))).step_by(3));
         script.extend((0..times.len()).flat_map(|_| [Op::Pop, Op::InsertNear(1.0), Op::Peek]));
         check(&script);
     }

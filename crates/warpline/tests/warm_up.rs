@@ -362,25 +362,54 @@ fn a_warm_up_after_the_last_event() {
     let last = stations().end(10.0).run().expect("sound");
     assert_eq!(last.end_time.get(), 10.0);
     for engine in engines() {
-        let report = Simulation::new(Short).engine(engine.clone()).warm_up(20.0).run();
+        let report = Simulation::new(Short { lps: 1, failing: None })
+            .engine(engine.clone())
+            .warm_up(20.0)
+            .run();
         let report = report.expect("sound");
         assert_eq!((report.end_time.get(), report.output), (20.0, [20.0, 20.0]), "{engine:?}");
     }
 }
 
-/// An LP with one event at time 1, which tells when it was reset and when it has ended.
-#[derive(Clone, Debug)]
-struct Short;
+/// A reset that fails on one rank ends the run on all, with its reason.
+#[test]
+fn a_reset_that_fails_is_told() {
+    let windows = Conservative { workers: 1, pin: false, ..Conservative::default() };
+    let time_warp = TimeWarp { workers: 1, pin: false, ..TimeWarp::default() };
+    for engine in [Engine::from(windows), time_warp.into()] {
+        for ranks in [1, 2, 3] {
+            let simulation = Simulation::new(Short { lps: 4, failing: Some(3.0) });
+            let simulation = simulation.engine(engine.clone()).warm_up(20.0).ranks(ranks);
+            let error = { simulation }.run().expect_err("it fails").to_string();
+            assert!(error.contains("LP 3 is not reset"), "{ranks} ranks: {error}");
+        }
+    }
+}
 
-#[derive(Clone, Debug, Default)]
+/// LPs with one event at time 1, which tell when they were reset and when they have ended.
+#[derive(Clone, Debug)]
+struct Short {
+    lps: usize,
+    /// The LP that cannot be reset.
+    failing: Option<f64>,
+}
+
+/// Its number, and when it was reset.
+#[derive(Clone, Debug)]
 struct Times([f64; 2]);
+
+impl Times {
+    fn reset(model: &Short, times: &mut Self, now: VirtualTime) {
+        assert!(model.failing != Some(times.0[0]), "LP {} is not reset", times.0[0]);
+        times.0[1] = now.get();
+    }
+}
 
 impl LogicalProcess for Times {
     type Model = Short;
     type Message = ();
     type Summary = [f64; 2];
-    const STATISTICS: Collected<Self> =
-        Collected::by(|_, times, now| times.0[0] = now.get(), |later, _| *later);
+    const STATISTICS: Collected<Self> = Collected::by(Self::reset, |later, _| *later);
 
     fn start(&mut self, _: &Short, cx: &mut impl Context<()>) {
         cx.send(cx.me(), 1.0, ());
@@ -389,7 +418,7 @@ impl LogicalProcess for Times {
     fn handle(&mut self, _: &Short, (): &(), _: &mut impl Context<()>) {}
 
     fn finish(self, _: &Short, end: VirtualTime) -> [f64; 2] {
-        [self.0[0], end.get()]
+        [self.0[1], end.get()]
     }
 }
 
@@ -402,11 +431,15 @@ impl Model for Short {
     }
 
     fn lp_count(&self) -> usize {
-        1
+        self.lps
     }
 
-    fn make_lp(&self, _: LpId) -> Times {
-        Times::default()
+    fn make_lp(&self, id: LpId) -> Times {
+        Times([f64::from(id.get()), 0.0])
+    }
+
+    fn wires(&self) -> Option<Wires<Self>> {
+        Some(Wires::serde())
     }
 
     fn reduce(&self, mut summaries: impl Iterator<Item = [f64; 2]>) -> [f64; 2] {

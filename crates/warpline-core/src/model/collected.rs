@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Debug};
 
-use super::LogicalProcess;
+use super::{Difference, LogicalProcess};
 use crate::{VirtualTime, statistics::Statistics};
 
 /// Where an LP has its statistics: [`LogicalProcess::STATISTICS`].
@@ -68,7 +68,7 @@ impl<L: LogicalProcess> Collected<L> {
 
     /// How two summaries are subtracted.
     #[must_use]
-    pub fn difference(&self) -> Option<fn(&L::Summary, &L::Summary) -> L::Summary> {
+    pub fn difference(&self) -> Option<Difference<L::Model>> {
         self.0.as_ref().map(|functions| functions.since)
     }
 }

@@ -58,12 +58,12 @@ fn time_of(cores: &Cores, mut choice: Option<Choice>, rates: &[f64; 5], events: 
 /// By the sequential engine on the same cores: how fast runs of this length are, from the slowest
 /// to the fastest.
 fn by_sequential(seconds: f64, factor: f64) -> Vec<f64> {
-    let mut dice = Stream::for_lp(7, LpId::new(0));
+    let dice = Stream::for_lp(7, LpId::new(0));
     let rates = [1.0, factor, 0.8 * factor, 0.9, 0.6].map(|factor| 10e6 * factor);
     let events = rates[0] * seconds / 2.0;
     let mut all: Vec<f64> = (0..60)
         .map(|_| {
-            let cores = Cores::new(&mut dice);
+            let cores = Cores::new(&dice);
             let alone = time_of(&cores, None, &rates, events);
             alone / time_of(&cores, Some(Choice::new(WORKERS.len())), &rates, events)
         })
