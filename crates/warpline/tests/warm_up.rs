@@ -2,21 +2,24 @@
 //! reported is bit for bit what the sequential engine reports, and what a handler finds that looks
 //! at the clock itself; and the events are those of a run without a warm-up.
 //!
-//! Mutations that turn these tests red: statistics that are not reset on the other ranks; a level
-//! that is reset to 0; a session that forgets the warm-up, or ends it again when it is resumed; a
-//! plain statistic that is not in the state (`#[state(fixed)]`).
+//! Mutations that turn these tests red: statistics that are not reset, or only at rank 0; a level
+//! that is reset to 0; a session that forgets the warm-up, also one that goes on by events; an
+//! event of another rank that is left out of a cut.
 
 use std::{ops::ControlFlow, sync::atomic::AtomicBool};
 
 use serde::{Deserialize, Serialize};
 use warpline::{
     Auto, Collected, Conservative, Context, Counter, Engine, Figure, Intervals, Level, Link,
-    LogicalProcess, LpId, Model, Profile, Results, RunError, Saving, Sequential, Simulation,
-    Speculative, State, Statistics, Tally, TimeWarp, Tracked, TrackedDeque, TrackedHistogram,
-    TrackedQuantiles, TrackedSeries, Value, VirtualTime,
+    LogicalProcess, LpId, Model, Results, Saving, Sequential, Simulation, Speculative, State,
+    Statistics, Tally, TimeWarp, Tracked, TrackedDeque, TrackedHistogram, TrackedQuantiles,
+    TrackedSeries, Value, VirtualTime,
     settings::{Schedule, Synchronization},
     wire::{Wire, Wires},
 };
+
+#[path = "warm_up/border.rs"]
+mod border;
 
 const LPS: usize = 12;
 const WARM_UP: f64 = 20.0;
@@ -355,106 +358,6 @@ fn runs_are_stopped_wherever_they_are() {
     check_stopped(&ranks.run().expect("sound"), 0.0);
 }
 
-/// A run whose events are over before the end of the warm-up has come to it all the same.
-#[test]
-fn a_warm_up_after_the_last_event() {
-    let stations = || Simulation::new(Stations { from: 0.0 }).seed(5);
-    let last = stations().end(10.0).run().expect("sound");
-    assert_eq!(last.end_time.get(), 10.0);
-    for engine in engines() {
-        let report = Simulation::new(Short { lps: 1, failing: None })
-            .engine(engine.clone())
-            .warm_up(20.0)
-            .run();
-        let report = report.expect("sound");
-        assert_eq!((report.end_time.get(), report.output), (20.0, [20.0, 20.0]), "{engine:?}");
-    }
-}
-
-/// A reset that fails on one rank ends the run on all, with its reason.
-#[test]
-fn a_reset_that_fails_is_told() {
-    let windows = Conservative { workers: 1, pin: false, ..Conservative::default() };
-    let time_warp = TimeWarp { workers: 1, pin: false, ..TimeWarp::default() };
-    for engine in [Engine::from(windows), time_warp.into()] {
-        for ranks in [1, 2, 3] {
-            let simulation = Simulation::new(Short { lps: 4, failing: Some(3.0) });
-            let simulation = simulation.engine(engine.clone()).warm_up(20.0).ranks(ranks);
-            let error = { simulation }.run().expect_err("it fails").to_string();
-            assert!(error.contains("LP 3 is not reset"), "{ranks} ranks: {error}");
-        }
-    }
-}
-
-/// LPs with one event at time 1, which tell when they were reset and when they have ended.
-#[derive(Clone, Debug)]
-struct Short {
-    lps: usize,
-    /// The LP that cannot be reset.
-    failing: Option<f64>,
-}
-
-/// Its number, and when it was reset.
-#[derive(Clone, Debug)]
-struct Times([f64; 2]);
-
-impl Times {
-    fn reset(model: &Short, times: &mut Self, now: VirtualTime) {
-        assert!(model.failing != Some(times.0[0]), "LP {} is not reset", times.0[0]);
-        times.0[1] = now.get();
-    }
-}
-
-impl LogicalProcess for Times {
-    type Model = Short;
-    type Message = ();
-    type Summary = [f64; 2];
-    const STATISTICS: Collected<Self> = Collected::by(Self::reset, |later, _| *later);
-
-    fn start(&mut self, _: &Short, cx: &mut impl Context<()>) {
-        cx.send(cx.me(), 1.0, ());
-    }
-
-    fn handle(&mut self, _: &Short, (): &(), _: &mut impl Context<()>) {}
-
-    fn finish(self, _: &Short, end: VirtualTime) -> [f64; 2] {
-        [self.0[1], end.get()]
-    }
-}
-
-impl Model for Short {
-    type Lp = Times;
-    type Output = [f64; 2];
-
-    fn name(&self) -> &str {
-        "short"
-    }
-
-    fn lp_count(&self) -> usize {
-        self.lps
-    }
-
-    fn make_lp(&self, id: LpId) -> Times {
-        Times([f64::from(id.get()), 0.0])
-    }
-
-    fn wires(&self) -> Option<Wires<Self>> {
-        Some(Wires::serde())
-    }
-
-    fn reduce(&self, mut summaries: impl Iterator<Item = [f64; 2]>) -> [f64; 2] {
-        summaries.next().expect("one LP")
-    }
-
-    fn lookahead(&self) -> Option<f64> {
-        Some(1.0)
-    }
-
-    fn links(&self, _: LpId) -> Option<Vec<Link>> {
-        Some(Vec::new())
-    }
-}
-
 /// `difference` follows by itself: intervals add up to the run.
 #[test]
 fn statistics_know_intervals() {
@@ -466,57 +369,4 @@ fn statistics_know_intervals() {
     assert!((rates.sum::<f64>() / whole.output.plain.served.rate() - 1.0).abs() < 1e-9);
     let lengths = cut.intervals.iter().map(|part| part.plain.waiting.mean() / 12.0);
     assert!((lengths.sum::<f64>() / whole.output.plain.waiting.mean() - 1.0).abs() < 1e-9);
-}
-
-#[derive(Clone, Debug)]
-struct Mute;
-
-impl LogicalProcess for Mute {
-    type Model = Mute;
-    type Message = ();
-    type Summary = ();
-
-    fn start(&mut self, _: &Mute, _: &mut impl Context<()>) {}
-
-    fn handle(&mut self, _: &Mute, (): &(), _: &mut impl Context<()>) {}
-
-    fn finish(self, _: &Mute, _: VirtualTime) {}
-}
-
-impl Model for Mute {
-    type Lp = Mute;
-    type Output = ();
-
-    fn name(&self) -> &str {
-        "mute"
-    }
-
-    fn lp_count(&self) -> usize {
-        1
-    }
-
-    fn make_lp(&self, _: LpId) -> Mute {
-        Mute
-    }
-
-    fn reduce(&self, _: impl Iterator<Item = ()>) {}
-}
-
-/// A warm-up that cannot be is refused, before anything runs.
-#[test]
-fn warm_ups_that_cannot_be() {
-    let refused = |outcome: Result<_, RunError>| match outcome {
-        Err(RunError::Config(error)) => error.to_string(),
-        _ => panic!("it is refused"),
-    };
-    let run = |warm_up| refused(simulation(Sequential::default(), warm_up).run().map(drop));
-    assert!(run(END).contains("less than the end, 60"), "{}", run(END));
-    assert!(run(-1.0).contains("0 or more"));
-    assert!(run(f64::NAN).contains("0 or more"));
-    let whole = refused(simulation(Profile::default(), WARM_UP).run().map(drop));
-    assert!(whole.contains("looks at a whole run"), "{whole}");
-    let mute = refused(Simulation::new(Mute).warm_up(1.0).run().map(drop));
-    assert!(mute.contains("LogicalProcess::STATISTICS"), "{mute}");
-    let session = refused(Simulation::new(Mute).warm_up(1.0).session().map(drop));
-    assert_eq!(mute, session);
 }
