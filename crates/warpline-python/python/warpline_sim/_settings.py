@@ -120,6 +120,8 @@ class CommonSettings(TypedDict, total=False):
     """Whether workers that roll back much are held back"""
     time_barrier: float | str | None
     """Time barrier at the start: nothing at or after it is handled ahead of global virtual time"""
+    warmup: float | str | None
+    """Virtual time at which the statistics begin anew: what happens before is left out"""
     width: float | str | None
     """Speculative engine: the width of windows in units of virtual time, auto, or from:WIDTH to let
     it find itself from there"""
@@ -357,10 +359,6 @@ class ModelSettings(TypedDict, total=False):
     vectors: int | None
     """Random vectors that are applied to the inputs of gates (with flip-flops: clock cycles)
     [default: 10]"""
-    warmup: float | str | None
-    """pcs: Minutes of virtual time at the start that the statistics leave out; traffic: Virtual
-    time at the start that means leave out; queues: Virtual time at the start that the statistics
-    leave out"""
 
 
 class ReplicateSettings(OwnSettings, ModelSettings, total=False):
