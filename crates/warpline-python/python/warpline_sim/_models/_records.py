@@ -119,6 +119,7 @@ def _declared(cls: type[Any], of_parameters: bool) -> Record:
     defaults: dict[str, Any] = {}
     statistics: dict[str, tuple[str, str, str]] = {}
     for name, declared in inspect.get_annotations(cls, eval_str=True).items():
+        kind: Kind | None
         statistic = _statistic(declared)
         if statistic is not None and not of_parameters:
             kind, is_any_length = f64[statistic[1]], False

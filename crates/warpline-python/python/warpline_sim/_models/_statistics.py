@@ -10,8 +10,6 @@ The functions are plain Python, for the interpreter; ``_compiler`` compiles the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from ._records import Array
 
 
@@ -33,18 +31,12 @@ class Level(Array[float]):
     _statistic = ("level", 6)
 
 
-if TYPE_CHECKING:
-    _Counter, _Tally, _Level = Counter, Tally, Level
-else:
-    _Counter = _Tally = _Level = Any
-
-
-def count(counter: _Counter, more: int = 1) -> None:
+def count(counter: Counter, more: int = 1) -> None:
     """``wl.count(state.served)`` counts one more; ``more`` is a whole number."""
     counter[0] += int(more)
 
 
-def tally(numbers: _Tally, number: float) -> None:
+def tally(numbers: Tally, number: float) -> None:
     """``wl.tally(state.waits, wait)`` observes a number (Welford 1962)."""
     total = numbers[0] + 1.0
     before = number - numbers[1]
@@ -57,7 +49,7 @@ def tally(numbers: _Tally, number: float) -> None:
         numbers[4] = number
 
 
-def set_level(level: _Level, value: float, now: float) -> None:
+def set_level(level: Level, value: float, now: float) -> None:
     """``wl.set_level(state.queue, length, cx.now)`` lets it be that from now on."""
     level[2] += level[0] * (now - level[1])
     level[0], level[1] = value, now
@@ -67,7 +59,7 @@ def set_level(level: _Level, value: float, now: float) -> None:
         level[4] = value
 
 
-def add_level(level: _Level, by: float, now: float) -> None:
+def add_level(level: Level, by: float, now: float) -> None:
     """``wl.add_level(state.queue, 1, cx.now)`` lets it be higher from now on; or lower."""
     value = level[0] + by
     level[2] += level[0] * (now - level[1])
