@@ -66,7 +66,7 @@ fn a_warm_up_ends_before_the_run() {
     told(&format!("{PCS} --end 5 --warmup 4.9"));
     // Statistics have to be there.
     refuses(&format!("{PHOLD} --warmup 5"), 2, "do not say where their statistics are");
-    refuses(&format!("{PCS} --end 5 --warmup 1 --find-warmup 50"), 2, "looks at a whole run");
+    refuses(&format!("{PCS} --end 5 --warmup 1 --find-warmup 50"), 2, "cannot be used with");
     refuses("branch pcs --at 3 --end 5 --vary warmup=1,2", 2, "the statistics of their past");
     told(&format!("{PCS} --end 5 --find-warmup 50"));
     told(&format!("{PCS} --end 0"));
