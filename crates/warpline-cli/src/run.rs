@@ -31,7 +31,7 @@ use crate::{
     refusals::{refuse_files, refuse_trace},
     report::{ReplicationsReport, RunReport},
     series::Series,
-    statistics::StatisticsFile,
+    statistics::{self, StatisticsFile},
     system,
     table::{self, Row, TableWriter},
     trace::{Trace, Written},
@@ -398,6 +398,7 @@ impl Told {
         match self {
             Self::Run(run) => {
                 report["pictures"] = json!(run.pictures);
+                report["statistics"] = statistics::rows(&run.pictures).into();
                 report["worker_activities"] = run.activities.clone();
             }
             Self::Replications(_) => {

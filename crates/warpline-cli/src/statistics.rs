@@ -46,7 +46,7 @@ impl StatisticsFile {
     /// Writes what the pictures of a result say.
     pub(crate) fn write(self, pictures: &[Picture]) -> Result<(), Failure> {
         let path = self.file.path().to_owned();
-        let rows: Vec<Row> = pictures.iter().flat_map(rows).collect();
+        let rows = rows(pictures);
         if rows.is_empty() {
             return Err(Failure::Run(format!(
                 "--statistics {}: the model has no series and no histograms",
@@ -74,8 +74,13 @@ impl StatisticsFile {
     }
 }
 
+/// A row for each step and each bar of these pictures.
+pub(crate) fn rows(pictures: &[Picture]) -> Vec<Row> {
+    pictures.iter().flat_map(rows_of).collect()
+}
+
 /// The rows of a picture, if its numbers are in steps of time or in bars.
-fn rows(picture: &Picture) -> Vec<Row> {
+fn rows_of(picture: &Picture) -> Vec<Row> {
     let Picture { title, unit, shape, .. } = picture;
     let row = |[from, until, bin]: [Value; 3], value: f64| {
         let cells = [

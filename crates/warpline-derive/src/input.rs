@@ -218,7 +218,7 @@ pub(crate) fn total(terms: impl Iterator<Item = TokenStream>) -> TokenStream {
     terms.reduce(|sum, term| quote!(#sum + #term)).unwrap_or_else(|| quote!(0))
 }
 
-fn unraw(ident: &Ident) -> String {
+pub(crate) fn unraw(ident: &Ident) -> String {
     ident.to_string().trim_start_matches("r#").to_owned()
 }
 
@@ -234,19 +234,20 @@ fn mentions(ty: &Type, is: &dyn Fn(&Ident) -> bool) -> bool {
     any(ty.to_token_stream(), is)
 }
 
-/// The attributes `#[state(…)]`, each thing in them by itself.
-fn each(
+/// The attributes of this name, `#[name(…)]`, each thing in them by itself.
+pub(crate) fn each(
+    name: &str,
     attributes: &[Attribute],
     mut read: impl FnMut(ParseNestedMeta<'_>) -> Result<()>,
 ) -> Result<()> {
-    let ours = attributes.iter().filter(|attribute| attribute.path().is_ident("state"));
+    let ours = attributes.iter().filter(|attribute| attribute.path().is_ident(name));
     ours.into_iter().try_for_each(|attribute| attribute.parse_nested_meta(&mut read))
 }
 
 /// The crate that the type's attributes name.
 fn home(attributes: &[Attribute]) -> Result<Path> {
     let mut home = None;
-    each(attributes, |meta| {
+    each("state", attributes, |meta| {
         if !meta.path.is_ident("crate") {
             let what = "of the whole type only `crate = path` can be said; `tracked`, `nested` and \
                         `fixed` belong to a field";
@@ -261,7 +262,7 @@ fn home(attributes: &[Attribute]) -> Result<Path> {
 }
 
 fn attributes_of_a_variant(attributes: &[Attribute]) -> Result<()> {
-    each(attributes, |meta| {
+    each("state", attributes, |meta| {
         Err(meta.error("a variant is saved by its fields: say it of one of them"))
     })
 }
@@ -269,7 +270,7 @@ fn attributes_of_a_variant(attributes: &[Attribute]) -> Result<()> {
 /// What the attributes of a field say of it.
 fn kind(attributes: &[Attribute], macro_: For) -> Result<Option<Kind>> {
     let mut kind = None;
-    each(attributes, |meta| {
+    each("state", attributes, |meta| {
         if macro_ == For::Value {
             return Err(meta.error("a value is saved whole: all its fields are"));
         }

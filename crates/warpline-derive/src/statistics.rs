@@ -7,6 +7,8 @@ use syn::{
     Member, Meta, Path, Result, parse_quote, parse_quote_spanned, spanned::Spanned,
 };
 
+use crate::input::{each, unraw};
+
 /// A field of the struct, and how reports call it.
 struct Observed {
     field: Field,
@@ -29,11 +31,11 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
     let generics = bounded(generics, &fields, &of);
     let (parameters, arguments, clause) = generics.split_for_impl();
     // At the field's type, where an error about it belongs.
-    let each = |call: &dyn Fn(&Observed) -> TokenStream| -> Vec<TokenStream> {
+    let of_all = |call: &dyn Fn(&Observed) -> TokenStream| -> Vec<TokenStream> {
         fields.iter().map(call).collect()
     };
     let call = |function: TokenStream| {
-        each(&|Observed { field, member, .. }| {
+        of_all(&|Observed { field, member, .. }| {
             let ty = &field.ty;
             quote_spanned! { ty.span()=>
                 <#ty as #of::Statistics>::#function(&mut self.#member, with);
@@ -41,15 +43,15 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
         })
     };
     let (reset, close) = (call(quote!(reset)), call(quote!(close)));
-    let merge = each(&|Observed { field, member, .. }| {
+    let merge = of_all(&|Observed { field, member, .. }| {
         let ty = &field.ty;
         quote!(<#ty as #of::Statistics>::merge(&mut self.#member, &with.#member);)
     });
-    let since = each(&|Observed { field, member, .. }| {
+    let since = of_all(&|Observed { field, member, .. }| {
         let ty = &field.ty;
         quote!(#member: <#ty as #of::Statistics>::since(&self.#member, &with.#member))
     });
-    let tell = each(&|Observed { field, member, name, unit, meaning }| {
+    let tell = of_all(&|Observed { field, member, name, unit, meaning }| {
         let ty = &field.ty;
         quote! {
             <#ty as #of::Statistics>::tell(
@@ -86,17 +88,14 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
 impl Observed {
     fn new(index: usize, field: Field) -> Result<Self> {
         let mut unit = None;
-        each(&field.attrs, |meta| {
+        each("statistic", &field.attrs, |meta| {
             if !meta.path.is_ident("unit") {
                 return Err(meta.error("of a statistic only `unit = \"…\"` can be said"));
             }
             once(&mut unit, &meta)
         })?;
         let (member, name) = match &field.ident {
-            Some(ident) => {
-                let name = ident.to_string().trim_start_matches("r#").to_owned();
-                (Member::Named(ident.clone()), name)
-            }
+            Some(ident) => (Member::Named(ident.clone()), unraw(ident)),
             None => (Member::Unnamed(Index::from(index)), index.to_string()),
         };
         let (unit, meaning) = (unit.unwrap_or_default(), meaning(&field.attrs));
@@ -113,7 +112,7 @@ struct OfType {
 impl OfType {
     fn new(attributes: &[Attribute]) -> Result<Self> {
         let (mut home, mut time) = (None, None);
-        each(attributes, |meta| {
+        each("statistic", attributes, |meta| {
             if meta.path.is_ident("time") {
                 return once(&mut time, &meta);
             }
@@ -138,15 +137,6 @@ fn once(text: &mut Option<String>, meta: &syn::meta::ParseNestedMeta<'_>) -> Res
         Some(_) => Err(meta.error("it was said before")),
         None => Ok(()),
     }
-}
-
-/// The attributes `#[statistic(…)]`, each thing in them by itself.
-fn each(
-    attributes: &[Attribute],
-    mut read: impl FnMut(syn::meta::ParseNestedMeta<'_>) -> Result<()>,
-) -> Result<()> {
-    let ours = attributes.iter().filter(|attribute| attribute.path().is_ident("statistic"));
-    ours.into_iter().try_for_each(|attribute| attribute.parse_nested_meta(&mut read))
 }
 
 /// The first paragraph of a doc comment, without the full stop: what reports say of a figure.

@@ -130,7 +130,7 @@ impl Totals {
         ]
     }
 
-    /// Adds those of the next part of the same run.
+    /// Adds those of the next part of the same run, whose digest is that of all parts.
     pub(crate) fn append(&mut self, next: &Self) {
         debug_assert!(
             next.processed_events >= next.committed_events,
@@ -139,7 +139,7 @@ impl Totals {
         let peak = self.peak_buffer_bytes.max(next.peak_buffer_bytes);
         let rounds = self.gvt_rounds + next.gvt_rounds;
         self.add(next);
-        (self.peak_buffer_bytes, self.gvt_rounds) = (peak, rounds);
+        (self.peak_buffer_bytes, self.gvt_rounds, self.digest) = (peak, rounds, next.digest);
     }
 
     /// Adds those of another rank.
@@ -164,6 +164,58 @@ impl Totals {
         self.gvt_rounds = self.gvt_rounds.max(gvt_rounds);
         self.peak_buffer_bytes += peak_buffer_bytes;
         self.digest = self.digest.combine(digest);
+    }
+}
+
+/// What the parts of a run have counted, one after the other: the legs of several engines, or the
+/// warm-up and what follows it.
+#[derive(Default)]
+pub(crate) struct PartSums {
+    pub(crate) totals: Totals,
+    counters: Vec<(&'static str, u64)>,
+    /// Nanoseconds by part of the engine.
+    costs: Vec<(&'static str, f64)>,
+    /// Remarks of the part with the most events.
+    remarks: Vec<String>,
+    heap_memory: HeapMemory,
+    most: u64,
+}
+
+impl PartSums {
+    /// Adds the next one.
+    pub(crate) fn add(&mut self, totals: &Totals, details: Details) {
+        let events = totals.committed_events;
+        self.totals.append(totals);
+        for (name, count) in details.counters {
+            match self.counters.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += count,
+                None => self.counters.push((name, count)),
+            }
+        }
+        for (name, each) in details.costs {
+            let spent = each * events as f64;
+            match self.costs.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += spent,
+                None => self.costs.push((name, spent)),
+            }
+        }
+        self.heap_memory = self.heap_memory.max(details.heap_memory);
+        if events >= self.most {
+            (self.most, self.remarks) = (events, details.remarks);
+        }
+        debug_assert!(
+            self.most <= self.totals.committed_events,
+            "a part has more events than the run that it is of"
+        );
+    }
+
+    /// What all of them tell.
+    pub(crate) fn details(&self) -> Details {
+        let events = self.totals.committed_events.max(1) as f64;
+        let costs = self.costs.iter().map(|&(name, spent)| (name, spent / events)).collect();
+        let (counters, remarks) = (self.counters.clone(), self.remarks.clone());
+        let heap_memory = self.heap_memory;
+        Details { counters, remarks, costs, heap_memory, ..Details::default() }
     }
 }
 

@@ -17,10 +17,12 @@ use std::{
 use warpline_core::{LogicalProcess, Model, VirtualTime};
 
 use crate::{
-    ConfigError, Details, EngineKind, HeapMemory, Report, RunError,
+    ConfigError, Details, EngineKind, Report, RunError,
     cut::{Ended, Rest, Whole},
     engines::{self, Engines, Job},
-    panics, run,
+    panics,
+    report::PartSums,
+    run,
     settings::Settings,
     watch::Before,
 };
@@ -67,32 +69,13 @@ fn as_one<M: Model>(
     mut report: Report<Rest<M>>,
     started: Instant,
 ) -> Report<Rest<M>> {
-    let digest = report.totals.digest;
-    let rest = mem::replace(&mut report.totals, warming.totals);
-    report.totals.append(&rest);
-    report.totals.digest = digest;
-    let Details { counters, remarks, heap_memory, .. } = warming.details;
-    for (name, count) in counters {
-        match report.details.counters.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, all)) => *all += count,
-            None => report.details.counters.push((name, count)),
-        }
-    }
-    for remark in remarks {
-        if !report.details.remarks.contains(&remark) {
-            report.details.remarks.push(remark);
-        }
-    }
-    if let (HeapMemory::Counted(one), HeapMemory::Counted(other)) =
-        (heap_memory, report.details.heap_memory)
-    {
-        report.details.heap_memory = HeapMemory::Counted(one.max(other));
-    }
+    let mut parts = PartSums::default();
+    parts.add(&warming.totals, warming.details);
+    let Details { local_share, .. } = report.details;
+    parts.add(&report.totals, mem::take(&mut report.details));
+    report.details = Details { local_share, ..parts.details() };
+    report.totals = parts.totals;
     report.wall = started.elapsed();
-    debug_assert!(
-        report.totals.committed_events >= rest.committed_events,
-        "WARM-A: events of the warm-up are lost"
-    );
     report
 }
 

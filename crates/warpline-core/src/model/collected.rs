@@ -13,7 +13,7 @@ pub struct Collected<L: LogicalProcess>(Option<Functions<L>>);
 
 struct Functions<L: LogicalProcess> {
     part: Part<L>,
-    since: fn(&L::Summary, &L::Summary) -> L::Summary,
+    since: Difference<L::Model>,
 }
 
 /// Lets the statistics of an LP of a model begin anew at a time.
@@ -43,10 +43,7 @@ impl<L: LogicalProcess> Collected<L> {
     /// These functions: one that begins anew at a time, and one that subtracts from a summary an
     /// earlier one ([`Model::difference`](crate::Model::difference)).
     #[must_use]
-    pub const fn by(
-        reset: fn(&L::Model, &mut L, VirtualTime),
-        since: fn(&L::Summary, &L::Summary) -> L::Summary,
-    ) -> Self {
+    pub const fn by(reset: Reset<L>, since: Difference<L::Model>) -> Self {
         Self(Some(Functions { part: Part::Whole(reset), since }))
     }
 

@@ -10,14 +10,19 @@
 //! numbers on every platform, in every engine, and to handlers in Python. None keeps anything from
 //! one draw to the next, which a rollback would not restore.
 //!
-//! | draws | |
-//! |---|---|
-//! | any number | [`normal`](Stream::normal), [`truncated_normal`](Stream::truncated_normal) |
-//! | above 0 | [`exponential`](Stream::exponential), [`erlang`](Stream::erlang), [`gamma`](Stream::gamma), [`lognormal`](Stream::lognormal), [`lognormal_with_mean`](Stream::lognormal_with_mean), [`weibull`](Stream::weibull) |
-//! | in an interval | [`uniform`](Stream::uniform), [`uniform_in`](Stream::uniform_in), [`triangular`](Stream::triangular), [`beta`](Stream::beta), and any other by [`truncated`](Stream::truncated) |
-//! | whole numbers | [`below`](Stream::below), [`lp`](Stream::lp), [`chance`](Stream::chance), [`poisson`](Stream::poisson), [`binomial`](Stream::binomial), [`geometric`](Stream::geometric) |
-//! | from tables | [`discrete`](Stream::discrete), [`empirical`](Stream::empirical) |
-//! | among things | [`choice`](Stream::choice), [`shuffle`](Stream::shuffle), [`permutation`](Stream::permutation) |
+//! - Any number: [`normal`](Stream::normal), [`truncated_normal`](Stream::truncated_normal).
+//! - Above 0: [`exponential`](Stream::exponential), [`erlang`](Stream::erlang),
+//!   [`gamma`](Stream::gamma), [`lognormal`](Stream::lognormal),
+//!   [`lognormal_with_mean`](Stream::lognormal_with_mean), [`weibull`](Stream::weibull).
+//! - In an interval: [`uniform`](Stream::uniform), [`uniform_in`](Stream::uniform_in),
+//!   [`triangular`](Stream::triangular), [`beta`](Stream::beta), and any other by
+//!   [`truncated`](Stream::truncated).
+//! - Whole numbers: [`below`](Stream::below), [`lp`](Stream::lp), [`chance`](Stream::chance),
+//!   [`poisson`](Stream::poisson), [`binomial`](Stream::binomial),
+//!   [`geometric`](Stream::geometric).
+//! - From tables: [`discrete`](Stream::discrete), [`empirical`](Stream::empirical).
+//! - Among things: [`choice`](Stream::choice), [`shuffle`](Stream::shuffle),
+//!   [`permutation`](Stream::permutation).
 //!
 //! # Parameters that are out of their range
 //!

@@ -3,18 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Findings, Label, Statistics};
-use crate::{
-    Context, Picture, Shape, TrackedVec, VirtualTime,
-    undo::{Moves, Undo, UndoLog},
-};
+use crate::{Context, Picture, Shape, State, TrackedVec, VirtualTime};
 
 /// How many of the numbers that are observed fall into bins of equal width: a picture, and the
 /// figures `NAME_count` and `NAME_outside`, the share of those that fall into no bin.
 ///
 /// A default one has no bins, and takes those of what is merged into it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, State, Serialize, Deserialize)]
+#[state(crate = crate)]
 pub struct TrackedHistogram {
+    #[state(fixed)]
     low: f64,
+    #[state(fixed)]
     high: f64,
     /// What is below all bins, the bins, and what is above all.
     counts: TrackedVec<u64>,
@@ -81,8 +81,7 @@ impl TrackedHistogram {
     }
 
     /// Changes all counts, outside of events.
-    fn change(&mut self, change: impl FnMut(usize, u64) -> u64) {
-        let mut change = change;
+    fn change(&mut self, change: impl Fn(usize, u64) -> u64) {
         let counts = self.counts.iter().enumerate().map(|(place, &count)| change(place, count));
         self.counts = TrackedVec::new(counts.collect());
     }
@@ -90,21 +89,6 @@ impl TrackedHistogram {
     fn check_bins(&self, other: &Self) {
         let bins = |it: &Self| (it.low.to_bits(), it.high.to_bits(), it.counts.len());
         assert_eq!(bins(self), bins(other), "histograms with other bins cannot be merged");
-    }
-}
-
-impl Undo for TrackedHistogram {
-    #[inline]
-    fn undo_to(&mut self, point: u64, log: &mut UndoLog) -> usize {
-        self.counts.undo_to(point, log)
-    }
-
-    fn rebase(&mut self, moves: &Moves) {
-        self.counts.rebase(moves);
-    }
-
-    fn heap_bytes(&self) -> usize {
-        Undo::heap_bytes(&self.counts)
     }
 }
 
@@ -130,7 +114,7 @@ impl Statistics for TrackedHistogram {
     fn since(&self, earlier: &Self) -> Self {
         self.check_bins(earlier);
         let mut since = self.clone();
-        since.change(|place, count| count - earlier.counts[place]);
+        since.change(|place, count| count.saturating_sub(earlier.counts[place]));
         since
     }
 

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Findings, Label, Statistics};
-use crate::{
-    Context, TrackedMap, VirtualTime,
-    undo::{Moves, Undo, UndoLog},
-};
+use crate::{Context, State, TrackedMap, VirtualTime};
 
 /// What a quantile differs from the true one, at most, as a part of it.
 const ACCURACY: f64 = 0.01;
+/// The logarithm of the ratio between the ends of a bin, (1 + ACCURACY) / (1 - ACCURACY).
+pub(super) const STEP: f64 = 0.020_000_666_706_669_435;
 /// The bin of positive numbers around 1. No number is so large or small that its bin is 2^16 away.
 const ONE: i32 = 1 << 17;
 /// The bin of what is no number.
@@ -22,7 +21,8 @@ const NAN: i32 = i32::MAX;
 ///
 /// The bins grow in geometric progression, so that quantiles of several LPs are merged without any
 /// loss, and an event saves one bin (Masson, Rim and Lee 2019).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, State, Serialize, Deserialize)]
+#[state(crate = crate)]
 pub struct TrackedQuantiles {
     counts: TrackedMap<i32, u64>,
 }
@@ -67,15 +67,10 @@ impl TrackedQuantiles {
     }
 }
 
-/// The logarithm of the ratio between the ends of a bin.
-fn step() -> f64 {
-    libm::log((1.0 + ACCURACY) / (1.0 - ACCURACY))
-}
-
 /// The bin of a number. The order of the bins is that of the numbers.
 fn bin(number: f64) -> i32 {
     let of = |size: f64| {
-        let steps = libm::ceil(libm::log(size) / step());
+        let steps = libm::ceil(libm::log(size) / STEP);
         // An infinite number has the last bin of all.
         ONE + (steps as i32).clamp(-(1 << 16), 1 << 16)
     };
@@ -94,28 +89,13 @@ fn bin(number: f64) -> i32 {
 fn middle(bin: i32) -> f64 {
     let of = |bin: i32| {
         let steps = f64::from(bin - ONE);
-        libm::exp((steps - 1.0) * step()) * (1.0 + ACCURACY)
+        libm::exp((steps - 1.0) * STEP) * (1.0 + ACCURACY)
     };
     match bin {
         NAN => f64::NAN,
         0 => 0.0,
         1.. => of(bin),
         _ => -of(-bin),
-    }
-}
-
-impl Undo for TrackedQuantiles {
-    #[inline]
-    fn undo_to(&mut self, point: u64, log: &mut UndoLog) -> usize {
-        self.counts.undo_to(point, log)
-    }
-
-    fn rebase(&mut self, moves: &Moves) {
-        self.counts.rebase(moves);
-    }
-
-    fn heap_bytes(&self) -> usize {
-        Undo::heap_bytes(&self.counts)
     }
 }
 

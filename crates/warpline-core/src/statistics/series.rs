@@ -3,10 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Findings, Label, Statistics};
-use crate::{
-    Context, Picture, Shape, TrackedVec, VirtualTime,
-    undo::{Moves, Undo, UndoLog},
-};
+use crate::{Context, Picture, Shape, State, TrackedVec, VirtualTime};
 
 /// The most steps: all of them are kept in memory, for each LP.
 const STEPS_MAX: usize = 1 << 20;
@@ -15,10 +12,13 @@ const STEPS_MAX: usize = 1 << 20;
 /// and a table in reports. It has no figures.
 ///
 /// A default one has no steps, and takes those of what is merged into it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, State, Serialize, Deserialize)]
+#[state(crate = crate)]
 pub struct TrackedSeries {
+    #[state(fixed)]
     width: f64,
-    /// Where the first step begins.
+    /// Where the first step begins: no event changes it.
+    #[state(fixed)]
     start: f64,
     sums: TrackedVec<f64>,
 }
@@ -104,27 +104,17 @@ impl TrackedSeries {
         self.start
     }
 
+    fn check_steps(&self, other: &Self) {
+        let steps = |it: &Self| (it.width.to_bits(), it.start.to_bits());
+        assert_eq!(steps(self), steps(other), "series with other steps cannot be combined");
+    }
+
     /// Combines the steps with those of another series, outside of events.
     fn change(&mut self, other: &[f64], combine: fn(f64, f64) -> f64) {
         let mut sums = std::mem::take(&mut self.sums).into_inner();
         sums.resize(sums.len().max(other.len()), 0.0);
         sums.iter_mut().zip(other).for_each(|(sum, &other)| *sum = combine(*sum, other));
         self.sums = TrackedVec::new(sums);
-    }
-}
-
-impl Undo for TrackedSeries {
-    #[inline]
-    fn undo_to(&mut self, point: u64, log: &mut UndoLog) -> usize {
-        self.sums.undo_to(point, log)
-    }
-
-    fn rebase(&mut self, moves: &Moves) {
-        self.sums.rebase(moves);
-    }
-
-    fn heap_bytes(&self) -> usize {
-        Undo::heap_bytes(&self.sums)
     }
 }
 
@@ -149,16 +139,12 @@ impl Statistics for TrackedSeries {
             *self = other.clone();
             return;
         }
-        let steps = |it: &Self| (it.width.to_bits(), it.start.to_bits());
-        assert_eq!(steps(self), steps(other), "series with other steps cannot be merged");
+        self.check_steps(other);
         self.change(&other.sums, |sum, other| sum + other);
     }
 
     fn since(&self, earlier: &Self) -> Self {
-        assert!(
-            (self.width, self.start) == (earlier.width, earlier.start),
-            "series with other steps cannot be subtracted"
-        );
+        self.check_steps(earlier);
         let mut since = self.clone();
         since.change(&earlier.sums, |sum, earlier| sum - earlier);
         since

@@ -261,6 +261,12 @@ fn statistics_are_numbers() {
     assert_eq!(Tally::from([0.0; 5]), Tally::default());
 }
 
+/// A constant, because each observation would compute it anew.
+#[test]
+fn the_step_of_bins_is_a_logarithm() {
+    assert_eq!(super::quantiles::STEP, libm::log((1.0 + 0.01) / (1.0 - 0.01)));
+}
+
 /// Where there is nothing, no number is made up.
 #[test]
 fn nothing_is_nan() {
@@ -304,6 +310,9 @@ fn small_mistakes_of_the_past() {
     let mut earlier = Counter::default();
     earlier.add(7);
     assert_eq!(later.since(&earlier).count(), 0);
+    let mut histogram = TrackedHistogram::new(0.0, 1.0, 2);
+    histogram.add(0.7, &mut At(0.0));
+    assert_eq!(TrackedHistogram::new(0.0, 1.0, 2).since(&histogram).count(), 0);
     // Bins that are close together have other names.
     let histogram = TrackedHistogram::new(1000.0, 1001.0, 10);
     let mut findings = Findings::default();

@@ -15,22 +15,6 @@ from ._table import Table
 _MAPPINGS = ("results", "parameters", "counters", "half_width_95", "warm_up")
 
 
-def _rows_of(pictures: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of pictures whose numbers are in steps of time or in bars."""
-    rows = []
-    for picture in pictures:
-        for place, value in enumerate(picture.get("values", ())):
-            row = {"statistic": picture["title"], "unit": picture["unit"]}
-            if picture["shape"] == "steps":
-                start, width = picture["start"], picture["width"]
-                row |= {"from": start + width * place, "until": start + width * (place + 1)}
-                rows.append(row | {"bin": None, "value": value})
-            elif picture["shape"] == "bars":
-                row |= {"from": None, "until": None, "bin": picture["labels"][place]}
-                rows.append(row | {"value": value})
-    return rows
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class Report:
     """What a run, or several replications, came to.
@@ -137,8 +121,8 @@ class Report:
     def statistics(self) -> Table | None:
         """The series and histograms of the model: a row for each step of virtual time and for each
         bar, as ``warpline run --statistics FILE`` writes them; ``None`` of several replications."""
-        pictures = self._all.get("pictures")
-        return None if pictures is None else Table(_rows_of(pictures))
+        rows = self._all.get("statistics")
+        return None if rows is None else Table(rows)
 
     def html(self) -> str:
         """A page about the run, with plots: HTML that needs no other file.

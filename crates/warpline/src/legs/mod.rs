@@ -22,11 +22,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpline_core::{LpId, Model, VirtualTime};
 
 use crate::{
-    ConfigError, Details, EngineKind, HeapMemory, Placement, Totals, WorkerLimit, crowd,
+    ConfigError, Details, EngineKind, Placement, Totals, WorkerLimit, crowd,
     cut::{Cut, Ended, Leg, Whole},
     event::{Buffer, Event, Message},
     load_sharing::{LoadSharing, Loads},
     placement::LpDirectory,
+    report::PartSums,
     run::{self, Failure, Outcome, Run},
     settings::Balance,
     watch::{Hint, Progress, Watch},
@@ -263,16 +264,16 @@ impl<'r, M: Model> Legs<'r, M> {
             }
             if leg.interrupted && !is_stopped {
                 let committed = leg.cut.committed();
-                let counted = committed_before + sums.totals.committed_events;
+                let counted = committed_before + sums.parts.totals.committed_events;
                 assert_eq!(committed, counted, "CUT-A: lost or doubled");
                 // An engine without undo logs does not know where those before it ended.
                 log_end = leg.cut.log_end.max(log_end);
                 cut = Some(Cut { log_end, ..leg.cut });
                 continue;
             }
-            self.observe_end(&leg, &sums.totals, watch);
+            self.observe_end(&leg, &sums.parts.totals, watch);
             leg.cut.log_end = leg.cut.log_end.max(log_end);
-            (leg.totals, leg.details) = (sums.totals.clone(), sums.details());
+            (leg.totals, leg.details) = (sums.parts.totals.clone(), sums.parts.details());
             return Ok((leg, sums));
         }
     }
@@ -316,14 +317,7 @@ impl<'r, M: Model> Legs<'r, M> {
 /// What all legs have counted.
 #[derive(Default)]
 pub(crate) struct Sums {
-    totals: Totals,
-    counters: Vec<(&'static str, u64)>,
-    /// Nanoseconds by part of the engine.
-    costs: Vec<(&'static str, f64)>,
-    /// Remarks of the leg with the most events.
-    remarks: Vec<String>,
-    heap_memory: HeapMemory,
-    most: u64,
+    parts: PartSums,
     /// Committed events by candidate.
     pub(crate) committed: Vec<u64>,
     /// All events up to this time are committed.
@@ -332,39 +326,13 @@ pub(crate) struct Sums {
 
 impl Sums {
     fn add(&mut self, candidate: usize, totals: &Totals, details: Details) {
-        let events = totals.committed_events;
-        self.totals.append(totals);
-        for (name, count) in details.counters {
-            match self.counters.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, sum)) => *sum += count,
-                None => self.counters.push((name, count)),
-            }
-        }
-        for (name, each) in details.costs {
-            let spent = each * events as f64;
-            match self.costs.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, sum)) => *sum += spent,
-                None => self.costs.push((name, spent)),
-            }
-        }
-        self.heap_memory = self.heap_memory.max(details.heap_memory);
-        if events >= self.most {
-            (self.most, self.remarks) = (events, details.remarks);
-        }
-        self.committed[candidate] += events;
+        self.parts.add(totals, details);
+        self.committed[candidate] += totals.committed_events;
         debug_assert_eq!(
             self.committed.iter().sum::<u64>(),
-            self.totals.committed_events,
+            self.parts.totals.committed_events,
             "CUT-A: the legs do not add up to the run"
         );
-    }
-
-    fn details(&self) -> Details {
-        let events = self.totals.committed_events.max(1) as f64;
-        let costs = self.costs.iter().map(|&(name, spent)| (name, spent / events)).collect();
-        let (counters, remarks) = (self.counters.clone(), self.remarks.clone());
-        let heap_memory = self.heap_memory;
-        Details { counters, remarks, costs, heap_memory, ..Details::default() }
     }
 
     /// Says what was chosen, why, and what the trials cost; and which LPs moved. Where engines were
@@ -382,7 +350,7 @@ impl Sums {
     }
 
     fn remark_on_choice(&self, candidates: &[Candidate], choice: &Choice) -> String {
-        let share = |events: u64| events as f64 / self.totals.committed_events.max(1) as f64;
+        let share = |events: u64| events as f64 / self.parts.totals.committed_events.max(1) as f64;
         let most = self.committed.iter().copied().enumerate().max_by_key(|&(_, events)| events);
         let (most, events) = most.unwrap_or_default();
         let mut text =

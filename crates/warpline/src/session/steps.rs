@@ -26,7 +26,6 @@ impl Step {
     fn before(self, next: Self) -> Self {
         let mut totals = self.totals;
         totals.append(&next.totals);
-        totals.digest = next.totals.digest;
         Self { totals, wall: self.wall + next.wall, ..next }
     }
 }
@@ -82,16 +81,8 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
         if warming.interrupted {
             return Ok(warming);
         }
-        self.end_warm_up()?;
-        if warm_up == time {
-            return Ok(warming);
-        }
-        if watch.stopped() {
-            // By the last look of the first part; the rest is still to come.
-            return Ok(Step { interrupted: true, ..warming });
-        }
-        let step = self.step(watch, time, carry_out(time))?;
-        Ok(warming.before(step))
+        let rest = |session: &mut Self, watch: &mut _| session.step(watch, time, carry_out(time));
+        self.end_warm_up(warming, watch, (warm_up < time).then_some(rest))
     }
 
     /// Where the warm-up ends, if it is not over.
@@ -101,14 +92,25 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
         Ok((self.state()?.now.get() < warm_up).then_some(warm_up))
     }
 
-    /// Lets the statistics begin anew.
-    fn end_warm_up(&mut self) -> Result<(), RunError> {
+    /// Lets the statistics begin anew where a step has come to the end of the warm-up, and carries
+    /// out the rest of that step, if there is one.
+    fn end_warm_up<'w>(
+        &mut self,
+        warming: Step,
+        watch: &mut Watch<'w>,
+        rest: Option<impl FnOnce(&mut Self, &mut Watch<'w>) -> Result<Step, RunError>>,
+    ) -> Result<Step, RunError> {
         // Where it fails, the session has no state any more.
         let mut state = self.state.take().ok_or_else(without_state)?;
         debug_assert!(!state.is_past_now, "WARM-A: events after the warm-up are committed");
         warming::reset(&*self.model, &mut state.whole, &self.settings)?;
         self.state = Some(state);
-        Ok(())
+        match rest {
+            None => Ok(warming),
+            // By the last look of the first part; the rest is still to come.
+            Some(_) if watch.stopped() => Ok(Step { interrupted: true, ..warming }),
+            Some(rest) => Ok(warming.before(rest(self, watch)?)),
+        }
     }
 
     /// Handles the first `events` events, whenever they are due, on the sequential engine: for a
@@ -150,15 +152,10 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
         let state = self.state.as_mut().ok_or_else(without_state)?;
         state.now = VirtualTime::new(warm_up).unwrap_or(state.now);
         state.is_past_now = false;
-        self.end_warm_up()?;
-        if left == 0 {
-            return Ok(warming);
-        }
-        if watch.stopped() {
-            return Ok(Step { interrupted: true, ..warming });
-        }
-        let step = self.step(watch, f64::INFINITY, carry_out(left, f64::INFINITY))?;
-        Ok(warming.before(step))
+        let end = f64::INFINITY;
+        let rest =
+            |session: &mut Self, watch: &mut _| session.step(watch, end, carry_out(left, end));
+        self.end_warm_up(warming, watch, (left > 0).then_some(rest))
     }
 
     /// Runs all events up to the end that the simulation was given, or all there are.
@@ -208,7 +205,6 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
         // An engine without undo logs does not know where those before it ended.
         state.whole.0.log_end = state.whole.0.log_end.max(log_end);
         state.totals.append(&totals);
-        state.totals.digest = totals.digest;
         debug_assert_eq!(
             state.whole.0.committed(),
             state.totals.committed_events,

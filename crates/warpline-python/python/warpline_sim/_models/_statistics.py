@@ -61,13 +61,7 @@ def set_level(level: Level, value: float, now: float) -> None:
 
 def add_level(level: Level, by: float, now: float) -> None:
     """``wl.add_level(state.queue, 1, cx.now)`` lets it be higher from now on; or lower."""
-    value = level[0] + by
-    level[2] += level[0] * (now - level[1])
-    level[0], level[1] = value, now
-    if value < level[3]:
-        level[3] = value
-    if value > level[4]:
-        level[4] = value
+    set_level(level, level[0] + by, now)
 
 
 #: What handlers call.
