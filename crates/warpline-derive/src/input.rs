@@ -209,8 +209,14 @@ impl Field {
 
     /// Where an error about its type belongs.
     pub(crate) fn span(&self) -> Span {
-        self.ty.span()
+        place_of(&self.ty)
     }
+}
+
+/// Where a type is written, for errors. Names that are written there are ours all the same, also if
+/// another macro wrote the type.
+pub(crate) fn place_of(ty: &Type) -> Span {
+    Span::call_site().located_at(ty.span())
 }
 
 /// What terms add up to.

@@ -4,10 +4,10 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{
     Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Generics, Index, Lit, LitStr,
-    Member, Meta, Path, Result, parse_quote, parse_quote_spanned, spanned::Spanned,
+    Member, Meta, Path, Result, parse_quote, parse_quote_spanned,
 };
 
-use crate::input::{each, unraw};
+use crate::input::{each, place_of, unraw};
 
 /// A field of the struct, and how reports call it.
 struct Observed {
@@ -37,7 +37,7 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
     let call = |function: TokenStream| {
         of_all(&|Observed { field, member, .. }| {
             let ty = &field.ty;
-            quote_spanned! { ty.span()=>
+            quote_spanned! { place_of(ty)=>
                 <#ty as #of::Statistics>::#function(&mut self.#member, with);
             }
         })
@@ -165,7 +165,7 @@ fn bounded(mut generics: Generics, fields: &[Observed], of: &TokenStream) -> Gen
         predicates.push(parse_quote!(Self: ::core::clone::Clone + ::core::default::Default));
         for Observed { field, .. } in fields {
             let ty = &field.ty;
-            predicates.push(parse_quote_spanned!(ty.span()=> #ty: #of::Statistics));
+            predicates.push(parse_quote_spanned!(place_of(ty)=> #ty: #of::Statistics));
         }
     }
     generics

@@ -1,0 +1,83 @@
+//! What processes cost beside hand-written events: the same models, with the same digests, in turn
+//! on each engine. It prints medians of processor time per event, and their ratio.
+//!
+//! ```sh
+//! cargo run --release -p warpline-processes --features measurements --example process_cost
+//! ```
+
+use std::time::Instant;
+
+use warpline::{
+    Engine, Model, Sequential, Simulation, Speculative, TimeWarp,
+};
+use warpline_processes::Processes;
+
+#[path = "hand_written/bank.rs"]
+mod bank;
+#[path = "hand_written/network.rs"]
+mod network;
+
+const ROUNDS: usize = 7;
+
+fn main() {
+    let only = std::env::args().nth(1);
+    let bank = bank::Bank {
+        branches: 64,
+        tellers: 5,
+        interarrival: 0.2,
+        service: 1.0,
+        patience: 2.0,
+        walk: 0.5,
+        way: 0.5,
+    };
+    let network = network::Network { stations: 256, customers: 4, service: 1.0, way: 0.5 };
+    for (name, engine) in engines() {
+        if only.as_deref().is_some_and(|only| only != name) {
+            continue;
+        }
+        compare("bank", name, &engine, 1500.0, || Processes::new(bank.clone()), || bank::ByHand(bank.clone()));
+        compare("network", name, &engine, 2500.0, || Processes::new(network.clone()), || network::ByHand(network.clone()));
+    }
+}
+
+fn engines() -> [(&'static str, Engine); 3] {
+    [
+        ("sequential", Sequential::default().into()),
+        ("time warp", TimeWarp::default().into()),
+        ("speculative", Speculative::default().into()),
+    ]
+}
+
+/// Runs both models in turn.
+fn compare<A: Model, B: Model>(
+    model: &str,
+    name: &str,
+    engine: &Engine,
+    end: f64,
+    processes: impl Fn() -> A,
+    by_hand: impl Fn() -> B,
+) {
+    let (mut with, mut without, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let (nanos, digest) = time(processes(), engine.clone(), end);
+        let (nanos_by_hand, digest_by_hand) = time(by_hand(), engine.clone(), end);
+        assert_eq!(digest, digest_by_hand, "{model}: both commit the same events");
+        with.push(nanos);
+        without.push(nanos_by_hand);
+        ratios.push(nanos / nanos_by_hand);
+    }
+    let [with, without, ratio] = [with, without, ratios].map(median);
+    println!("{model:<8} {name:<12} {with:6.1} ns  {without:6.1} ns  {ratio:5.2}");
+}
+
+fn time<M: Model>(model: M, engine: Engine, end: f64) -> (f64, warpline::digest::CommitDigest) {
+    let mut simulation = Simulation::new(model).engine(engine).seed(7).end(end);
+    let begin = Instant::now();
+    let report = simulation.run().expect("a run");
+    (begin.elapsed().as_nanos() as f64 / report.committed_events as f64, report.digest)
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}

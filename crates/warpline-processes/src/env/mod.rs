@@ -1,0 +1,299 @@
+//! The environment of a process: what it sees, and what it does at once. What it waits for is in
+//! `waits`.
+
+mod waits;
+
+use std::fmt;
+
+use warpline::{LpId, Stream, Value, VirtualTime};
+
+use crate::{
+    Condition, Container, ContextOf, Resource, Store, World,
+    host::{Core, Host, Kind, NONE, Queue, Ready, Status, Woken, name_of},
+    message::Message,
+    model::name_of_facility,
+    process::ProcessKind,
+};
+
+/// What a process sees while it runs: its site, its world, and what it can do.
+///
+/// In the signature of a process it is `env: &mut Env<Bank>`. A function that is no process takes
+/// `env: &mut Env<'_, Bank, impl ContextOf<Bank>>`.
+pub struct Env<'a, W: World, C = ()> {
+    /// The world: parameters, and all that no process changes.
+    pub world: &'a W,
+    /// The data of the site where the process is.
+    pub site: &'a mut W::Site,
+    /// The context of the event, which tracked fields of the site are written with:
+    /// `env.site.waits.add(3.0, env.cx)`.
+    pub cx: &'a mut C,
+    pub(crate) core: &'a mut Core<W::Process, W::Item>,
+    /// The slot of the process that runs.
+    pub(crate) slot: u32,
+    /// How its last wait ended.
+    pub(crate) woken: Woken,
+    pub(crate) item: Option<W::Item>,
+    /// The name of the process.
+    pub(crate) name: &'static str,
+}
+
+/// A process at a site, for those who interrupt or activate it. A process that has traveled away or
+/// has ended has none any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, Value)]
+pub struct Handle {
+    slot: u32,
+    life: u32,
+}
+
+impl<W: World, C> fmt::Debug for Env<'_, W, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Env").field("process", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
+    /// The environment of a site before its first process.
+    pub(crate) fn outside(
+        world: &'a W,
+        site: &'a mut W::Site,
+        core: &'a mut Core<W::Process, W::Item>,
+        cx: &'a mut C,
+    ) -> Self {
+        Self { world, site, cx, core, slot: NONE, woken: Woken::Done, item: None, name: "start" }
+    }
+
+    /// The virtual time.
+    #[inline]
+    pub fn now(&self) -> f64 {
+        self.cx.now().get()
+    }
+
+    /// The virtual time, for a [`Level`](warpline::Level) of the site.
+    #[inline]
+    pub fn time(&self) -> VirtualTime {
+        self.cx.now()
+    }
+
+    /// The site where the process is.
+    #[inline]
+    pub fn here(&self) -> LpId {
+        self.cx.me()
+    }
+
+    /// The random stream of the site: `env.rng().exponential(3.0)`.
+    #[inline]
+    pub fn rng(&self) -> &Stream {
+        self.cx.rng()
+    }
+
+    /// How the last wait of this process ended: why it was not [`Woken::Done`], where `hold!` or
+    /// another wait was false.
+    #[inline]
+    pub const fn woken(&self) -> Woken {
+        self.woken
+    }
+
+    /// Lets a process begin here, after this one, at the same virtual time.
+    #[inline]
+    pub fn spawn(&mut self, process: impl Into<W::Process>) -> Handle {
+        let entity = self.core.next_entity(self.cx);
+        let slot = self.core.allocate(entity, process.into(), self.cx);
+        self.core.ready.push_back(Ready::Goes { slot, woken: Woken::Done, item: None });
+        self.handle_of(slot)
+    }
+
+    /// Lets a process begin at a site, after this time.
+    pub fn spawn_at(&mut self, site: LpId, delay: f64, process: impl Into<W::Process>) {
+        let entity = self.core.next_entity(self.cx);
+        let process = process.into().into();
+        self.cx.send(site, delay, Message::Arrive { entity, process });
+    }
+
+    /// This process, for others.
+    pub fn me(&mut self) -> Handle {
+        if self.slot == NONE {
+            self.mistake(format_args!("there is no process yet, so it has no handle"));
+        }
+        self.handle_of(self.slot)
+    }
+
+    /// A number that this process has for itself, wherever it travels: the site where it was born
+    /// times 2^32, and a number there from 1 on.
+    pub fn entity(&self) -> u64 {
+        self.core.slots.get(self.slot as usize).map_or(0, |slot| slot.entity)
+    }
+
+    #[inline]
+    fn handle_of(&self, slot: u32) -> Handle {
+        Handle { slot, life: self.core.slots[slot as usize].life }
+    }
+
+    /// The slot of a process that is here.
+    fn slot_of(&self, handle: Handle) -> Option<u32> {
+        let slot = self.core.slots.get(handle.slot as usize)?;
+        (slot.life == handle.life && slot.status != Status::Free).then_some(handle.slot)
+    }
+
+    /// Whether a process is still at this site.
+    pub fn is_here(&self, process: Handle) -> bool {
+        self.slot_of(process).is_some()
+    }
+
+    /// Lets a process go on that waits in `passivate!`. Returns whether it does.
+    pub fn activate(&mut self, process: Handle) -> bool {
+        let Some(slot) = self.slot_of(process) else { return false };
+        if self.core.slots[slot as usize].status != Status::Passive {
+            return false;
+        }
+        self.core.save_slot(slot, self.cx);
+        self.core.wake(slot, Woken::Done, None);
+        true
+    }
+
+    /// Ends the wait of a process before its time: it is false there, and
+    /// [`woken`](Self::woken) has the cause, a number that the two processes agree on. A process
+    /// that runs later at this very time is interrupted in its next wait. Returns whether the
+    /// process is still here.
+    pub fn interrupt(&mut self, process: Handle, cause: u64) -> bool {
+        let Some(slot) = self.slot_of(process) else { return false };
+        if slot == self.slot {
+            self.mistake(format_args!("a process cannot interrupt itself: it does not wait"));
+        }
+        self.core.interrupt::<W>(slot, Woken::Interrupted(cause), self.cx);
+        true
+    }
+
+    /// Gives back a unit of a resource. Who waits for it gets it at once, and runs after this
+    /// process.
+    #[inline]
+    pub fn release(&mut self, resource: Resource) {
+        let number = resource.number();
+        let is_held = self.slot != NONE && self.core.slots[self.slot as usize].give_back(number);
+        if !is_held {
+            self.mistake(format_args!("releases `{}`, and has not acquired it", resource.name()));
+        }
+        self.core.unit_back(number, self.slot, self.cx);
+        self.serve(number);
+    }
+
+    #[inline]
+    fn serve(&mut self, resource: usize) {
+        if let Err(full) = self.core.serve_resource(resource, self.cx) {
+            let name = name_of::<W>(self.core.slots[full as usize].process.as_ref());
+            self.cx.fail(format_args!("`{name}` holds 4 units already, and gets one more"));
+        }
+    }
+
+    /// Changes how many units a resource has. If more are in use, those who release them lower
+    /// that.
+    pub fn set_units(&mut self, resource: Resource, units: u32) {
+        self.check(resource.number(), resource.name(), "resource", Queue::is_resource);
+        self.core.save_queue(resource.number(), self.cx).capacity = units;
+        self.serve(resource.number());
+    }
+
+    /// How many processes wait for a resource.
+    #[inline]
+    pub fn waiting(&self, resource: Resource) -> u32 {
+        self.core.queues.get(resource.number()).map_or(0, |queue| queue.len)
+    }
+
+    /// How many units of a resource are in use.
+    #[inline]
+    pub fn in_use(&self, resource: Resource) -> u32 {
+        self.core.queues.get(resource.number()).map_or(0, |queue| queue.busy)
+    }
+
+    /// How many items are in a store.
+    #[inline]
+    pub fn items(&self, store: Store) -> u32 {
+        self.core.queues.get(store.number()).map_or(0, |queue| queue.busy)
+    }
+
+    /// How many processes wait for an item of a store.
+    #[inline]
+    pub fn waiting_for_items(&self, store: Store) -> u32 {
+        self.core.queues.get(store.number()).map_or(0, |queue| queue.len)
+    }
+
+    /// What a container has.
+    #[inline]
+    pub fn amount(&self, container: Container) -> f64 {
+        self.core.queues.get(container.number()).map_or(0.0, |queue| queue.amount)
+    }
+
+    /// Puts an item into a store for any number of them. Who waits for it gets it at once, and runs
+    /// after this process. For a store that may be full there is `put!`.
+    #[inline]
+    pub fn put(&mut self, store: Store, item: W::Item) {
+        let number = store.number();
+        self.check(number, store.name(), "store", Queue::is_store);
+        if self.core.queues[number].other_side != NONE {
+            let name = store.name();
+            self.mistake(format_args!(
+                "puts an item into `{name}`, which may be full: write `put!({name}, …)`",
+            ));
+        }
+        self.core.store(number, item, self.cx);
+    }
+
+    /// Lets all processes go on that wait for a condition, in their order, after this process.
+    pub fn signal(&mut self, condition: Condition) {
+        while self.signal_one(condition) {}
+    }
+
+    /// Lets the first process go on that waits for a condition. Returns whether there is one.
+    pub fn signal_one(&mut self, condition: Condition) -> bool {
+        let number = condition.number();
+        self.check(number, condition.name(), "condition", |queue| queue.kind == Kind::Condition);
+        if self.core.queues[number].len == 0 {
+            return false;
+        }
+        let first = self.core.leave_first(number, self.cx);
+        self.core.wake(first, Woken::Done, None);
+        true
+    }
+
+    /// A facility is there, and is what it is used as.
+    #[inline]
+    fn check(&mut self, number: usize, name: &str, what: &str, is: fn(&Queue) -> bool) {
+        if !self.core.queues.get(number).is_some_and(is) {
+            self.absent(name, what);
+        }
+    }
+
+    #[cold]
+    fn absent(&mut self, name: &str, what: &str) {
+        self.mistake(format_args!(
+            "uses `{name}`, and this site has no {what} of that name (`World::facilities`)"
+        ));
+    }
+
+    /// Ends the run: what a process of this name does is wrong.
+    #[cold]
+    fn mistake(&mut self, what: fmt::Arguments<'_>) {
+        let name = self.name;
+        self.cx.fail(format_args!("`{name}`: {what}"));
+    }
+
+    /// Ends the run with an error that names the process, its site and the time.
+    pub fn fail(&mut self, reason: fmt::Arguments<'_>) {
+        self.mistake(reason);
+    }
+}
+
+impl<W: World> Host<W> {
+    /// The processes at the site: their numbers and names, and what each waits for.
+    pub fn process_names<'a>(
+        &'a self,
+        world: &'a W,
+        here: LpId,
+    ) -> impl Iterator<Item = (u64, &'static str, Option<&'static str>)> + 'a {
+        self.core.slots.iter().filter_map(move |slot| {
+            let process = slot.process.as_ref()?;
+            let waits = (slot.status == Status::Queues)
+                .then(|| name_of_facility(world, here, slot.queue as usize));
+            Some((slot.entity, process.name(), waits))
+        })
+    }
+}

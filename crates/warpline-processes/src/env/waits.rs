@@ -1,0 +1,206 @@
+//! How waits begin. The macros call these; each says whether the process has to wait.
+
+use super::Env;
+use crate::{
+    Condition, Container, ContextOf, Resource, Store, World,
+    host::{Kind, Queue, Status, Woken},
+    message::Message,
+};
+
+#[doc(hidden)]
+impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
+    /// Whether what the process waited for has happened.
+    #[inline]
+    pub const fn __succeeded(&self) -> bool {
+        matches!(self.woken, Woken::Done)
+    }
+
+    /// What it got.
+    #[inline]
+    pub const fn __got(&mut self) -> Option<W::Item> {
+        self.item.take()
+    }
+
+    #[inline]
+    pub fn __hold(&mut self, time: f64, is_heeded: bool) {
+        self.wait_until(time, Status::Holds, is_heeded);
+    }
+
+    #[inline]
+    pub fn __passivate(&mut self, timeout: f64, is_heeded: bool) {
+        self.wait_until(timeout, Status::Passive, is_heeded);
+    }
+
+    #[inline]
+    fn wait_until(&mut self, time: f64, status: Status, is_heeded: bool) {
+        let it = &mut self.core.slots[self.slot as usize];
+        it.status = status;
+        it.is_heeded = is_heeded;
+        let generation = it.generation;
+        if time < f64::INFINITY || status == Status::Holds {
+            let slot = self.slot;
+            self.cx.send(self.cx.me(), time, Message::Wake { slot, generation });
+        }
+    }
+
+    #[inline]
+    pub fn __acquire(
+        &mut self,
+        resource: Resource,
+        timeout: f64,
+        priority: i32,
+        preempt: bool,
+        is_heeded: bool,
+    ) -> bool {
+        let number = resource.number();
+        self.check(number, resource.name(), "resource", Queue::is_resource);
+        if self.core.queues[number].has_unit() || preempt && self.preempt(resource, priority) {
+            let now = self.cx.now();
+            self.core.save_queue(number, self.cx);
+            self.core.slots[self.slot as usize].priority = priority;
+            if !self.core.give_unit(number, self.slot, self.cx) {
+                self.mistake(format_args!("holds 4 units already, and acquires one more"));
+            }
+            self.core.queues[number].observe(now);
+            self.woken = Woken::Done;
+            return false;
+        }
+        self.queue(number, timeout, priority, is_heeded)
+    }
+
+    /// Waits in a queue.
+    #[inline]
+    fn queue(&mut self, number: usize, timeout: f64, priority: i32, is_heeded: bool) -> bool {
+        self.core.enter(number, self.slot, priority, self.cx);
+        let it = &mut self.core.slots[self.slot as usize];
+        it.is_heeded = is_heeded;
+        if timeout < f64::INFINITY {
+            let (slot, generation) = (self.slot, it.generation);
+            self.cx.send(self.cx.me(), timeout, Message::Wake { slot, generation });
+        }
+        true
+    }
+
+    /// Takes a unit from the process with the least priority, if that is lower than this one and
+    /// nobody waits who is before this one. Returns whether it did.
+    fn preempt(&mut self, resource: Resource, priority: i32) -> bool {
+        let number = resource.number();
+        if self.core.queues[number].kind != Kind::Preemptive {
+            let name = resource.name();
+            self.mistake(format_args!(
+                "wants to take `{name}` from another process, and it is not preemptive \
+                 (`Facilities::preemptive`)"
+            ));
+        }
+        let first = self.core.slots.get(self.core.queues[number].head as usize);
+        if first.is_some_and(|first| first.priority >= priority) {
+            return false;
+        }
+        let of = number as u32;
+        let victim = self.core.holders.range((of, i32::MIN, 0)..(of + 1, i32::MIN, 0)).next();
+        let Some((&(_, lowest, _), &victim)) = victim else { return false };
+        if lowest >= priority || victim == self.slot {
+            return false;
+        }
+        self.core.save_slot(victim, self.cx).give_back(number);
+        self.core.unit_back(number, victim, self.cx);
+        self.core.interrupt::<W>(victim, Woken::Preempted(resource), self.cx);
+        true
+    }
+
+    #[inline]
+    pub fn __get(&mut self, store: Store, timeout: f64, priority: i32, is_heeded: bool) -> bool {
+        let number = store.number();
+        self.check(number, store.name(), "store", Queue::is_store);
+        if self.core.queues[number].busy > 0 {
+            self.item = self.core.unstore(number, self.cx);
+            self.woken = Woken::Done;
+            return false;
+        }
+        self.queue(number, timeout, priority, is_heeded)
+    }
+
+    #[inline]
+    pub fn __put(
+        &mut self,
+        store: Store,
+        item: W::Item,
+        timeout: f64,
+        priority: i32,
+        is_heeded: bool,
+    ) -> bool {
+        let number = store.number();
+        self.check(number, store.name(), "store", Queue::is_store);
+        let (queue, entrance) = (&self.core.queues[number], self.core.queues[number].other_side);
+        let has_room = queue.busy < queue.capacity;
+        if has_room && self.core.queues.get(entrance as usize).is_none_or(|outside| outside.len == 0) {
+            self.core.store(number, item, self.cx);
+            self.woken = Woken::Done;
+            return false;
+        }
+        self.core.offered.insert(self.slot, item, self.cx);
+        self.queue(entrance as usize, timeout, priority, is_heeded)
+    }
+
+    #[inline]
+    pub fn __take(
+        &mut self,
+        container: Container,
+        amount: f64,
+        timeout: f64,
+        priority: i32,
+        is_heeded: bool,
+    ) -> bool {
+        let number = self.amount_of(container, amount);
+        let queue = &self.core.queues[number];
+        if queue.len == 0 && amount <= queue.amount {
+            self.core.save_queue(number, self.cx).amount -= amount;
+            self.core.serve_container(number, self.cx);
+            self.woken = Woken::Done;
+            return false;
+        }
+        self.core.slots[self.slot as usize].amount = amount;
+        self.queue(number, timeout, priority, is_heeded)
+    }
+
+    #[inline]
+    pub fn __fill(
+        &mut self,
+        container: Container,
+        amount: f64,
+        timeout: f64,
+        priority: i32,
+        is_heeded: bool,
+    ) -> bool {
+        let number = self.amount_of(container, amount);
+        let (queue, entrance) = (&self.core.queues[number], self.core.queues[number].other_side);
+        if self.core.queues[entrance as usize].len == 0 && queue.amount + amount <= queue.limit {
+            self.core.save_queue(number, self.cx).amount += amount;
+            self.core.serve_container(number, self.cx);
+            self.woken = Woken::Done;
+            return false;
+        }
+        self.core.slots[self.slot as usize].amount = amount;
+        self.queue(entrance as usize, timeout, priority, is_heeded)
+    }
+
+    /// The number of a container, and a check of an amount: one that there can be.
+    fn amount_of(&mut self, container: Container, amount: f64) -> usize {
+        let (number, name) = (container.number(), container.name());
+        self.check(number, name, "container", |queue| queue.kind == Kind::Container);
+        let limit = self.core.queues[number].limit;
+        if !(0.0..=limit).contains(&amount) || !amount.is_finite() {
+            self.mistake(format_args!(
+                "an amount of {amount} for `{name}`, which has room for {limit}"
+            ));
+        }
+        number
+    }
+
+    #[inline]
+    pub fn __wait(&mut self, condition: Condition, timeout: f64, priority: i32, is_heeded: bool) {
+        let number = condition.number();
+        self.check(number, condition.name(), "condition", |queue| queue.kind == Kind::Condition);
+        self.queue(number, timeout, priority, is_heeded);
+    }
+}

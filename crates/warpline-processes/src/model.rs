@@ -1,0 +1,160 @@
+//! A world as a model, which any engine runs.
+
+use std::fmt;
+
+use warpline::{
+    Collected, Context, EventKey, Link, LogicalProcess, LpId, Model, Saving, Statistics,
+    VirtualTime,
+    wire::{Wire, Wires},
+};
+
+use crate::{
+    Facilities, Host, World,
+    host::Core,
+    message::Message,
+    observations::{Observations, Summary},
+    records::EventLog,
+};
+
+/// A world as a model: `Simulation::new(Processes::new(bank))`.
+#[derive(Debug)]
+pub struct Processes<W> {
+    pub(crate) world: W,
+    pub(crate) log: Option<EventLog>,
+}
+
+impl<W: World> Processes<W> {
+    /// The model of a world.
+    pub const fn new(world: W) -> Self {
+        Self { world, log: None }
+    }
+
+    /// Writes what happens to each process to an event log.
+    #[must_use]
+    pub fn event_log(self, log: EventLog) -> Self {
+        Self { log: Some(log), ..self }
+    }
+
+    /// The world.
+    pub const fn world(&self) -> &W {
+        &self.world
+    }
+}
+
+impl<W: World> Model for Processes<W> {
+    type Lp = Host<W>;
+    type Output = Observations<W::Observed>;
+
+    fn name(&self) -> &str {
+        self.world.name()
+    }
+
+    fn lp_count(&self) -> usize {
+        self.world.sites()
+    }
+
+    fn make_lp(&self, id: LpId) -> Host<W> {
+        let (queues, stores) = facilities(&self.world, id).into_queues();
+        Host { site: self.world.site(id), core: Core::new(queues, stores) }
+    }
+
+    fn reduce(&self, sites: impl Iterator<Item = Summary<W::Observed>>) -> Observations<W::Observed> {
+        Observations::of(&self.world, sites)
+    }
+
+    fn lookahead(&self) -> Option<f64> {
+        self.world.lookahead()
+    }
+
+    fn links(&self, from: LpId) -> Option<Vec<Link>> {
+        self.world.links(from)
+    }
+
+    fn parameters(&self) -> &dyn fmt::Debug {
+        self.world.parameters()
+    }
+
+    fn adapt(&self, before: &Self, id: LpId, lp: &mut Host<W>) -> Result<(), String> {
+        self.world.adapt(&before.world, id, &mut lp.site)
+    }
+
+    fn wires(&self) -> Option<Wires<Self>> {
+        Some(Wires::serde())
+    }
+
+    fn state_wire(&self) -> Option<Wire<Host<W>>> {
+        Some(Wire::serde())
+    }
+}
+
+impl<W: World> LogicalProcess for Host<W> {
+    type Model = Processes<W>;
+    type Message = Message<W>;
+    type Summary = Summary<W::Observed>;
+    const SAVING: Saving<Self> = Saving::BY_FIELD;
+    const STATISTICS: Collected<Self> = Collected::by(
+        |_, site, now| {
+            W::observed(&mut site.site).reset(now);
+            for queue in &mut site.core.queues {
+                queue.in_use.reset(now);
+                queue.waiting.reset(now);
+            }
+        },
+        Statistics::since,
+    );
+
+    fn start(&mut self, model: &Processes<W>, cx: &mut impl Context<Message<W>>) {
+        self.begin(&model.world, cx);
+    }
+
+    #[inline]
+    fn handle(
+        &mut self,
+        model: &Processes<W>,
+        message: &Message<W>,
+        cx: &mut impl Context<Message<W>>,
+    ) {
+        self.on(&model.world, message, cx);
+    }
+
+    fn output(model: &Processes<W>, lp: LpId, event: &EventKey, message: &Message<W>) {
+        if let (Some(log), Message::Log(record)) = (&model.log, message) {
+            log.write(&model.world, lp, event.time(), record);
+        }
+    }
+
+    /// A wake-up is one of a process at a site; what travels is not compared.
+    #[inline]
+    fn identity(_: &Processes<W>, message: &Message<W>) -> Option<u64> {
+        match *message {
+            Message::Wake { slot, generation } => Some(u64::from(slot) << 32 | u64::from(generation)),
+            _ => None,
+        }
+    }
+
+    fn message_heap_bytes(message: &Message<W>) -> usize {
+        match message {
+            Message::Arrive { process, .. } => {
+                <W::Process as crate::process::ProcessKind<W>>::carried_bytes(process)
+            }
+            _ => 0,
+        }
+    }
+
+    fn finish(self, _: &Processes<W>, end: VirtualTime) -> Summary<W::Observed> {
+        Summary::of::<W>(self, end)
+    }
+}
+
+/// What a site has, as its world says.
+pub(crate) fn facilities<W: World>(world: &W, site: LpId) -> Facilities {
+    let mut facilities = Facilities::default();
+    world.facilities(site, &mut facilities);
+    facilities
+}
+
+/// The name of a facility, for an error.
+#[cold]
+pub(crate) fn name_of_facility<W: World>(world: &W, site: LpId, number: usize) -> &'static str {
+    facilities(world, site).sides.get(number).map_or("what it acquired", |side| side.name)
+}

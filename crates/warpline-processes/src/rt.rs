@@ -1,0 +1,99 @@
+//! What the code names that macros write. It is no interface for anybody else, and may change at
+//! any time.
+
+pub use serde::{self, Deserialize, Serialize};
+pub use warpline::{self, Value};
+
+pub use crate::process::{ProcessKind, Resume};
+
+use warpline::LpId;
+
+/// What a process does after it has run for a while.
+#[derive(Debug)]
+pub enum CoroutineState<Y, R> {
+    /// It waits.
+    Yielded(Y),
+    /// It has ended.
+    Complete(R),
+}
+
+/// Why a process does not run any more.
+#[derive(Debug)]
+pub enum Pause {
+    /// It waits here.
+    Wait,
+    /// It goes on at this site, after this time.
+    Travel(LpId, f64),
+}
+
+/// A process that is larger than this travels in a box: every event has the size of the largest
+/// message.
+const CARRIED_MAX: usize = 64;
+
+/// Whether a process travels in a box.
+#[must_use]
+pub const fn is_large<P>() -> bool {
+    size_of::<P>() > CARRIED_MAX
+}
+
+/// Whether a process is large.
+#[derive(Debug)]
+pub struct Size<const IS_LARGE: bool>;
+
+/// How a process of a size travels.
+pub trait Carry<P> {
+    /// What is sent.
+    type Carried;
+}
+
+impl<P> Carry<P> for Size<false> {
+    type Carried = P;
+}
+
+impl<P> Carry<P> for Size<true> {
+    type Carried = Box<P>;
+}
+
+/// The process that is sent.
+pub trait AsProcess<P> {
+    /// A copy of it.
+    fn process(&self) -> P;
+
+    /// The bytes that are on the heap.
+    fn bytes(&self) -> usize;
+}
+
+impl<P: Value> AsProcess<P> for P {
+    #[inline]
+    fn process(&self) -> P {
+        self.clone()
+    }
+
+    #[inline]
+    fn bytes(&self) -> usize {
+        self.heap_bytes()
+    }
+}
+
+impl<P: Value> AsProcess<P> for Box<P> {
+    #[inline]
+    fn process(&self) -> P {
+        (**self).clone()
+    }
+
+    fn bytes(&self) -> usize {
+        warpline::state::heap_block(size_of::<P>()) + (**self).heap_bytes()
+    }
+}
+
+/// A name in lower case.
+#[must_use]
+pub const fn lower_case<const N: usize>(name: &[u8]) -> [u8; N] {
+    let mut lower = [0; N];
+    let mut next = 0;
+    while next < N {
+        lower[next] = name[next].to_ascii_lowercase();
+        next += 1;
+    }
+    lower
+}
