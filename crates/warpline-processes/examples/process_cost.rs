@@ -20,7 +20,8 @@ mod network;
 const ROUNDS: usize = 7;
 
 fn main() {
-    let only = std::env::args().nth(1);
+    let only: Vec<_> = std::env::args().skip(1).collect();
+    let is_wanted = |name: &str| only.is_empty() || only.iter().any(|only| only == name);
     let bank = bank::Bank {
         branches: 64,
         tellers: 5,
@@ -31,12 +32,11 @@ fn main() {
         way: 0.5,
     };
     let network = network::Network { stations: 256, customers: 4, service: 1.0, way: 0.5 };
-    for (name, engine) in engines() {
-        if only.as_deref().is_some_and(|only| only != name) {
-            continue;
-        }
-        compare("bank", name, &engine, 1500.0, || Processes::new(bank.clone()), || bank::ByHand(bank.clone()));
-        compare("network", name, &engine, 2500.0, || Processes::new(network.clone()), || network::ByHand(network.clone()));
+    for (name, engine) in engines().into_iter().filter(|(name, _)| is_wanted(name)) {
+        let bank = || bank.clone();
+        compare("bank", name, &engine, 1500.0, || Processes::new(bank()), || bank::ByHand(bank()));
+        let net = || network.clone();
+        compare("network", name, &engine, 2500.0, || Processes::new(net()), || network::ByHand(net()));
     }
 }
 

@@ -27,14 +27,15 @@ macro_rules! facilities {
     (@at $number:expr; $(#[$meta:meta])* $visibility:vis $name:ident: $kind:ident,
         $($rest:tt)*) => {
         $(#[$meta])*
-        $visibility const $name: $crate::$kind = $crate::$kind::new($number, {
-            const NAME: [u8; stringify!($name).len()] =
+        $visibility const $name: $crate::$kind = {
+            const BYTES: [u8; stringify!($name).len()] =
                 $crate::rt::lower_case(stringify!($name).as_bytes());
-            match ::core::str::from_utf8(&NAME) {
+            const NAME: &str = match ::core::str::from_utf8(&BYTES) {
                 Ok(name) => name,
                 Err(_) => stringify!($name),
-            }
-        });
+            };
+            $crate::$kind::new($number, &NAME)
+        };
         $crate::facilities!(@at $number + 1; $($rest)*);
     };
 }
@@ -45,21 +46,22 @@ macro_rules! facility {
         #[derive(Clone, Copy, PartialEq, Eq, Hash)]
         pub struct $name {
             number: u16,
-            name: &'static str,
+            /// One word: a resource is a part of how a wait ended, which is passed on.
+            name: &'static &'static str,
         }
 
         impl $name {
             /// A facility with this number, which no other facility of the world has, and this
             /// name in reports. Best written by [`facilities!`](crate::facilities!).
             #[must_use]
-            pub const fn new(number: u16, name: &'static str) -> Self {
+            pub const fn new(number: u16, name: &'static &'static str) -> Self {
                 Self { number, name }
             }
 
             /// Its name in reports.
             #[must_use]
             pub const fn name(self) -> &'static str {
-                self.name
+                *self.name
             }
 
             pub(crate) const fn number(self) -> usize {
@@ -112,31 +114,31 @@ pub(crate) struct Side {
 impl Facilities {
     /// Gives the site a resource with this many units.
     pub fn resource(&mut self, resource: Resource, units: u32) -> &mut Self {
-        self.add(resource.number(), resource.name, Queue::new(Kind::Resource, units, 0.0, 0.0))
+        self.add(resource.number(), resource.name(), Queue::new(Kind::Resource, units, 0.0, 0.0))
     }
 
     /// Gives the site a resource with this many units, of which `acquire!(…, preempt = true)` may
     /// take one from a process with a lower priority.
     pub fn preemptive(&mut self, resource: Resource, units: u32) -> &mut Self {
-        self.add(resource.number(), resource.name, Queue::new(Kind::Preemptive, units, 0.0, 0.0))
+        self.add(resource.number(), resource.name(), Queue::new(Kind::Preemptive, units, 0.0, 0.0))
     }
 
     /// Gives the site a store for any number of items.
     pub fn store(&mut self, store: Store) -> &mut Self {
-        self.add(store.number(), store.name, Queue::new(Kind::Store, u32::MAX, 0.0, 0.0))
+        self.add(store.number(), store.name(), Queue::new(Kind::Store, u32::MAX, 0.0, 0.0))
     }
 
     /// Gives the site a store for at most this many items, 1 or more.
     pub fn bounded_store(&mut self, store: Store, capacity: u32) -> &mut Self {
         let queue = Queue::new(Kind::Store, capacity, 0.0, 0.0);
-        self.check(capacity > 0, || format!("`{}` has room for nothing", store.name));
-        self.add_bounded(store.number(), store.name, queue)
+        self.check(capacity > 0, || format!("`{}` has room for nothing", store.name()));
+        self.add_bounded(store.number(), store.name(), queue)
     }
 
     /// Gives the site a container that has `amount` at the beginning and can have at most
     /// `capacity`, which may be infinite.
     pub fn container(&mut self, container: Container, amount: f64, capacity: f64) -> &mut Self {
-        let name = container.name;
+        let name = container.name();
         self.check((0.0..=capacity).contains(&amount) && amount.is_finite(), || {
             format!("`{name}` begins with {amount}, and has room for {capacity}")
         });
@@ -145,7 +147,7 @@ impl Facilities {
 
     /// Gives the site a condition.
     pub fn condition(&mut self, condition: Condition) -> &mut Self {
-        self.add(condition.number(), condition.name, Queue::new(Kind::Condition, 0, 0.0, 0.0))
+        self.add(condition.number(), condition.name(), Queue::new(Kind::Condition, 0, 0.0, 0.0))
     }
 
     fn check(&mut self, ok: bool, mistake: impl FnOnce() -> String) {

@@ -32,8 +32,11 @@ pub trait ProcessKind<W: World>:
     /// The bytes on the heap of what is sent.
     fn carried_bytes(carried: &Self::Carried) -> usize;
 
-    /// The name of the process.
-    fn name(&self) -> &'static str;
+    /// The names of the kinds of processes.
+    const NAMES: &'static [&'static str];
+
+    /// Which of the [`NAMES`](Self::NAMES) is that of this process.
+    fn kind(&self) -> u16;
 }
 
 /// Lists the processes of a world, each with the name of its variant: their common type, for
@@ -123,10 +126,15 @@ macro_rules! processes {
                 $crate::rt::AsProcess::<$name>::bytes(carried)
             }
 
+            const NAMES: &'static [&'static str] = &[$(stringify!($process)),+];
+
             #[inline]
-            fn name(&self) -> &'static str {
+            fn kind(&self) -> u16 {
+                enum Number {
+                    $($kind),+
+                }
                 match self {
-                    $(Self::$kind(_) => stringify!($process)),+
+                    $(Self::$kind(_) => Number::$kind as u16),+
                 }
             }
         }

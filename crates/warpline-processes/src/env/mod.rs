@@ -9,7 +9,7 @@ use warpline::{LpId, Stream, Value, VirtualTime};
 
 use crate::{
     Condition, Container, ContextOf, Resource, Store, World,
-    host::{Core, Host, Kind, NONE, Queue, Ready, Status, Woken, name_of},
+    host::{Core, Held, HoldsTooMany, Host, Kind, NONE, Queue, Ready, Status, Woken},
     message::Message,
     model::name_of_facility,
     process::ProcessKind,
@@ -28,13 +28,16 @@ pub struct Env<'a, W: World, C = ()> {
     /// `env.site.waits.add(3.0, env.cx)`.
     pub cx: &'a mut C,
     pub(crate) core: &'a mut Core<W::Process, W::Item>,
-    /// The slot of the process that runs.
-    pub(crate) slot: u32,
-    /// How its last wait ended.
+    /// The slot of the process that runs, and which of its waits comes next.
+    slot: u32,
+    generation: u32,
+    pub(crate) held: Held,
+    /// How its last wait ended, and what it got.
     pub(crate) woken: Woken,
     pub(crate) item: Option<W::Item>,
-    /// The name of the process.
-    pub(crate) name: &'static str,
+    /// How its next wait is.
+    pub(crate) status: Status,
+    pub(crate) is_heeded: bool,
 }
 
 /// A process at a site, for those who interrupt or activate it. A process that has traveled away or
@@ -47,19 +50,24 @@ pub struct Handle {
 
 impl<W: World, C> fmt::Debug for Env<'_, W, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Env").field("process", &self.name).finish_non_exhaustive()
+        f.debug_struct("Env").field("slot", &self.slot).finish_non_exhaustive()
     }
 }
 
 impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
-    /// The environment of a site before its first process.
-    pub(crate) fn outside(
+    /// The environment of the process of a slot, or, without one, of a site.
+    #[inline]
+    pub(crate) fn new(
         world: &'a W,
         site: &'a mut W::Site,
         core: &'a mut Core<W::Process, W::Item>,
         cx: &'a mut C,
+        (slot, generation): (u32, u32),
+        held: Held,
     ) -> Self {
-        Self { world, site, cx, core, slot: NONE, woken: Woken::Done, item: None, name: "start" }
+        let (woken, item) = (Woken::Done, None);
+        let (status, is_heeded) = (Status::Ready, false);
+        Self { world, site, cx, core, slot, generation, held, woken, item, status, is_heeded }
     }
 
     /// The virtual time.
@@ -97,7 +105,9 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     #[inline]
     pub fn spawn(&mut self, process: impl Into<W::Process>) -> Handle {
         let entity = self.core.next_entity(self.cx);
-        let slot = self.core.allocate(entity, process.into(), self.cx);
+        let process = process.into();
+        let (slot, _) = self.core.allocate(entity, process.kind(), self.cx);
+        self.core.slots[slot as usize].process = Some(process);
         self.core.ready.push_back(Ready::Goes { slot, woken: Woken::Done, item: None });
         self.handle_of(slot)
     }
@@ -112,7 +122,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     /// This process, for others.
     pub fn me(&mut self) -> Handle {
         if self.slot == NONE {
-            self.mistake(format_args!("there is no process yet, so it has no handle"));
+            self.mistake(format_args!("asks for its handle, and there is no process yet"));
         }
         self.handle_of(self.slot)
     }
@@ -157,7 +167,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     pub fn interrupt(&mut self, process: Handle, cause: u64) -> bool {
         let Some(slot) = self.slot_of(process) else { return false };
         if slot == self.slot {
-            self.mistake(format_args!("a process cannot interrupt itself: it does not wait"));
+            self.mistake(format_args!("interrupts itself, and does not wait"));
         }
         self.core.interrupt::<W>(slot, Woken::Interrupted(cause), self.cx);
         true
@@ -167,20 +177,12 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     /// process.
     #[inline]
     pub fn release(&mut self, resource: Resource) {
-        let number = resource.number();
-        let is_held = self.slot != NONE && self.core.slots[self.slot as usize].give_back(number);
-        if !is_held {
-            self.mistake(format_args!("releases `{}`, and has not acquired it", resource.name()));
+        match self.held.without(resource.number()) {
+            Some(held) => self.held = held,
+            None => releases::<W>(self.core, self.slot, resource, self.cx),
         }
-        self.core.unit_back(number, self.slot, self.cx);
-        self.serve(number);
-    }
-
-    #[inline]
-    fn serve(&mut self, resource: usize) {
-        if let Err(full) = self.core.serve_resource(resource, self.cx) {
-            let name = name_of::<W>(self.core.slots[full as usize].process.as_ref());
-            self.cx.fail(format_args!("`{name}` holds 4 units already, and gets one more"));
+        if let Err(who) = self.core.unit_back(resource.number(), self.slot, self.cx) {
+            holds_too_many::<W>(self.core, who, self.cx);
         }
     }
 
@@ -189,7 +191,9 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     pub fn set_units(&mut self, resource: Resource, units: u32) {
         self.check(resource.number(), resource.name(), "resource", Queue::is_resource);
         self.core.save_queue(resource.number(), self.cx).capacity = units;
-        self.serve(resource.number());
+        if let Err(who) = self.core.serve_resource(resource.number(), self.cx) {
+            holds_too_many::<W>(self.core, who, self.cx);
+        }
     }
 
     /// How many processes wait for a resource.
@@ -249,7 +253,8 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
         if self.core.queues[number].len == 0 {
             return false;
         }
-        let first = self.core.leave_first(number, self.cx);
+        self.core.save_queue(number, self.cx);
+        let (first, _) = self.core.leave_first(number, self.cx);
         self.core.wake(first, Woken::Done, None);
         true
     }
@@ -258,22 +263,13 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     #[inline]
     fn check(&mut self, number: usize, name: &str, what: &str, is: fn(&Queue) -> bool) {
         if !self.core.queues.get(number).is_some_and(is) {
-            self.absent(name, what);
+            absent::<W>(self.core, self.slot, (name, what), self.cx);
         }
     }
 
-    #[cold]
-    fn absent(&mut self, name: &str, what: &str) {
-        self.mistake(format_args!(
-            "uses `{name}`, and this site has no {what} of that name (`World::facilities`)"
-        ));
-    }
-
-    /// Ends the run: what a process of this name does is wrong.
-    #[cold]
+    /// Ends the run: what this process does is wrong.
     fn mistake(&mut self, what: fmt::Arguments<'_>) {
-        let name = self.name;
-        self.cx.fail(format_args!("`{name}`: {what}"));
+        mistake::<W>(self.core, self.slot, what, self.cx);
     }
 
     /// Ends the run with an error that names the process, its site and the time.
@@ -281,6 +277,55 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
         self.mistake(reason);
     }
 }
+
+// The environment itself is not passed to these: then it lies in registers.
+
+/// Ends the run: what the process of a slot does is wrong.
+#[cold]
+pub(crate) fn mistake<W: World>(
+    core: &CoreOf<W>,
+    slot: u32,
+    what: fmt::Arguments<'_>,
+    cx: &mut impl ContextOf<W>,
+) {
+    let name = core.slots.get(slot as usize).map_or("start", |slot| slot.name::<W>());
+    cx.fail(format_args!("`{name}` {what}"));
+}
+
+#[cold]
+pub(crate) fn absent<W: World>(
+    core: &CoreOf<W>,
+    slot: u32,
+    (name, what): (&str, &str),
+    cx: &mut impl ContextOf<W>,
+) {
+    let why = format_args!(
+        "uses `{name}`, and its site has no {what} of that name (`World::facilities`)"
+    );
+    mistake::<W>(core, slot, why, cx);
+}
+
+#[cold]
+fn releases<W: World>(
+    core: &CoreOf<W>,
+    slot: u32,
+    resource: Resource,
+    cx: &mut impl ContextOf<W>,
+) {
+    let name = resource.name();
+    mistake::<W>(core, slot, format_args!("releases `{name}`, and has not acquired it"), cx);
+}
+
+#[cold]
+pub(crate) fn holds_too_many<W: World>(
+    core: &CoreOf<W>,
+    HoldsTooMany(slot): HoldsTooMany,
+    cx: &mut impl ContextOf<W>,
+) {
+    mistake::<W>(core, slot, format_args!("holds 4 units already, and gets one more"), cx);
+}
+
+type CoreOf<W> = Core<<W as World>::Process, <W as World>::Item>;
 
 impl<W: World> Host<W> {
     /// The processes at the site: their numbers and names, and what each waits for.
@@ -290,10 +335,12 @@ impl<W: World> Host<W> {
         here: LpId,
     ) -> impl Iterator<Item = (u64, &'static str, Option<&'static str>)> + 'a {
         self.core.slots.iter().filter_map(move |slot| {
-            let process = slot.process.as_ref()?;
+            if slot.status == Status::Free {
+                return None;
+            }
             let waits = (slot.status == Status::Queues)
                 .then(|| name_of_facility(world, here, slot.queue as usize));
-            Some((slot.entity, process.name(), waits))
+            Some((slot.entity, slot.name::<W>(), waits))
         })
     }
 }

@@ -1,9 +1,9 @@
 //! How waits begin. The macros call these; each says whether the process has to wait.
 
-use super::Env;
+use super::{Env, absent, holds_too_many};
 use crate::{
     Condition, Container, ContextOf, Resource, Store, World,
-    host::{Kind, Queue, Status, Woken},
+    host::{HoldsTooMany, Kind, Queue, Status, Woken},
     message::Message,
 };
 
@@ -33,12 +33,10 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
 
     #[inline]
     fn wait_until(&mut self, time: f64, status: Status, is_heeded: bool) {
-        let it = &mut self.core.slots[self.slot as usize];
-        it.status = status;
-        it.is_heeded = is_heeded;
-        let generation = it.generation;
+        self.status = status;
+        self.is_heeded = is_heeded;
         if time < f64::INFINITY || status == Status::Holds {
-            let slot = self.slot;
+            let (slot, generation) = (self.slot, self.generation);
             self.cx.send(self.cx.me(), time, Message::Wake { slot, generation });
         }
     }
@@ -53,15 +51,15 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
         is_heeded: bool,
     ) -> bool {
         let number = resource.number();
-        self.check(number, resource.name(), "resource", Queue::is_resource);
-        if self.core.queues[number].has_unit() || preempt && self.preempt(resource, priority) {
-            let now = self.cx.now();
-            self.core.save_queue(number, self.cx);
-            self.core.slots[self.slot as usize].priority = priority;
-            if !self.core.give_unit(number, self.slot, self.cx) {
-                self.mistake(format_args!("holds 4 units already, and acquires one more"));
+        let taken = self.core.take_unit(number, self.slot, priority, self.cx);
+        if taken.is_none() {
+            absent::<W>(self.core, self.slot, (resource.name(), "resource"), self.cx);
+        }
+        if taken == Some(true) || preempt && self.preempt(resource, priority) {
+            match self.held.with(number) {
+                Some(held) => self.held = held,
+                None => holds_too_many::<W>(self.core, HoldsTooMany(self.slot), self.cx),
             }
-            self.core.queues[number].observe(now);
             self.woken = Woken::Done;
             return false;
         }
@@ -72,10 +70,10 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
     #[inline]
     fn queue(&mut self, number: usize, timeout: f64, priority: i32, is_heeded: bool) -> bool {
         self.core.enter(number, self.slot, priority, self.cx);
-        let it = &mut self.core.slots[self.slot as usize];
-        it.is_heeded = is_heeded;
+        self.status = Status::Queues;
+        self.is_heeded = is_heeded;
         if timeout < f64::INFINITY {
-            let (slot, generation) = (self.slot, it.generation);
+            let (slot, generation) = (self.slot, self.generation);
             self.cx.send(self.cx.me(), timeout, Message::Wake { slot, generation });
         }
         true
@@ -97,13 +95,12 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
             return false;
         }
         let of = number as u32;
-        let victim = self.core.holders.range((of, i32::MIN, 0)..(of + 1, i32::MIN, 0)).next();
+        let victim = self.core.more.holders.range((of, i32::MIN, 0)..(of + 1, i32::MIN, 0)).next();
         let Some((&(_, lowest, _), &victim)) = victim else { return false };
         if lowest >= priority || victim == self.slot {
             return false;
         }
-        self.core.save_slot(victim, self.cx).give_back(number);
-        self.core.unit_back(number, victim, self.cx);
+        self.core.change_holder(number, victim, (self.slot, priority), self.cx);
         self.core.interrupt::<W>(victim, Woken::Preempted(resource), self.cx);
         true
     }
@@ -138,7 +135,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
             self.woken = Woken::Done;
             return false;
         }
-        self.core.offered.insert(self.slot, item, self.cx);
+        self.core.more.offered.insert(self.slot, item, self.cx);
         self.queue(entrance as usize, timeout, priority, is_heeded)
     }
 

@@ -5,7 +5,7 @@
 
 use warpline::{Context, Value};
 
-use super::{Core, NONE, Status};
+use super::{Core, NONE, Slot};
 
 impl<P: Value, I: Value> Core<P, I> {
     /// Lets a process wait in a queue. Its slot is saved.
@@ -17,47 +17,61 @@ impl<P: Value, I: Value> Core<P, I> {
         priority: i32,
         cx: &mut impl Context<M>,
     ) {
-        let now = cx.now();
-        let it = self.save_queue(queue, cx);
-        it.len += 1;
-        it.waiting.set(f64::from(it.len), now);
-        let (head, tail) = (it.head, it.tail);
-        let before = match tail {
-            NONE => NONE,
-            tail if self.slots[tail as usize].priority >= priority => tail,
-            _ => self.last_at_least(queue, priority),
-        };
-        let behind = if before == NONE { head } else { self.slots[before as usize].next };
-        let new = &mut self.slots[slot as usize];
-        new.queue = queue as u32;
-        new.priority = priority;
-        new.prev = before;
-        new.next = behind;
-        new.status = Status::Queues;
-        if before != NONE {
-            self.set_next(before, slot, cx);
-        }
-        if behind != NONE {
-            self.set_prev(behind, slot, cx);
-        }
-        let it = &mut self.queues[queue];
-        if before == NONE {
-            it.head = slot;
-        }
-        if behind == NONE {
-            it.tail = slot;
-        }
-        if priority == 0 {
-            it.last_default = slot;
+        let Self { slots, queues, chain, more, .. } = self;
+        let of = &mut queues[queue];
+        chain.queue(queue, of, cx);
+        of.len += 1;
+        of.waiting.set(f64::from(of.len), cx.now());
+        if of.tail == NONE {
+            of.head = slot;
         } else {
-            self.classes.insert((queue as u32, -i64::from(priority)), slot, cx);
+            let tail = &mut slots[of.tail as usize];
+            if tail.priority < priority {
+                return self.enter_before(queue, slot, priority, cx);
+            }
+            chain.set_next(of.tail, tail, slot, cx);
+        }
+        let new = &mut slots[slot as usize];
+        new.wait_in(queue, priority, of.tail, NONE);
+        of.tail = slot;
+        if priority == 0 {
+            of.last_default = slot;
+        } else {
+            more.classes.insert((queue as u32, -i64::from(priority)), slot, cx);
+        }
+    }
+
+    /// Lets a process wait before others, whose priority is lower. The queue is saved, and has
+    /// counted it.
+    fn enter_before<M>(
+        &mut self,
+        queue: usize,
+        slot: u32,
+        priority: i32,
+        cx: &mut impl Context<M>,
+    ) {
+        let before = self.last_at_least(queue, priority);
+        let Self { slots, queues, chain, more, .. } = self;
+        let of = &mut queues[queue];
+        let behind = if before == NONE { of.head } else { slots[before as usize].next };
+        slots[slot as usize].wait_in(queue, priority, before, behind);
+        if before == NONE {
+            of.head = slot;
+        } else {
+            chain.set_next(before, &mut slots[before as usize], slot, cx);
+        }
+        chain.set_prev(behind, &mut slots[behind as usize], slot, cx);
+        if priority == 0 {
+            of.last_default = slot;
+        } else {
+            more.classes.insert((queue as u32, -i64::from(priority)), slot, cx);
         }
     }
 
     /// The last process of a queue whose priority is at least this one.
     fn last_at_least(&self, queue: usize, priority: i32) -> u32 {
         let number = queue as u32;
-        let mut class = self.classes.range((number, i64::MIN)..=(number, -i64::from(priority)));
+        let mut class = self.more.classes.range((number, i64::MIN)..=(number, -i64::from(priority)));
         let class = class.next_back().map(|(&(_, negative), &slot)| (-negative, slot));
         let default = self.queues[queue].last_default;
         match class {
@@ -70,16 +84,16 @@ impl<P: Value, I: Value> Core<P, I> {
     }
 
     /// Takes a process out of the queue in which it waits. Its slot is saved.
-    #[inline]
     pub(crate) fn leave<M>(&mut self, slot: u32, cx: &mut impl Context<M>) {
-        let now = cx.now();
-        let it = &mut self.slots[slot as usize];
+        let Self { slots, queues, chain, more, .. } = self;
+        let it = &mut slots[slot as usize];
         let (queue, next, priority) = (it.queue as usize, it.next, it.priority);
         let mut prev = it.prev;
         it.queue = NONE;
-        let of = self.save_queue(queue, cx);
+        let of = &mut queues[queue];
+        chain.queue(queue, of, cx);
         of.len -= 1;
-        of.waiting.set(f64::from(of.len), now);
+        of.waiting.set(f64::from(of.len), cx.now());
         if of.head == slot {
             of.head = next;
             prev = NONE;
@@ -88,39 +102,59 @@ impl<P: Value, I: Value> Core<P, I> {
             of.tail = prev;
         }
         // The one before it is the last of its priority now, if it has the same one.
-        let last = match prev {
-            NONE => NONE,
-            prev if self.slots[prev as usize].priority == priority => prev,
-            _ => NONE,
-        };
+        let last = slots.get(prev as usize).filter(|prev| prev.priority == priority);
+        let last = if last.is_some() { prev } else { NONE };
         if priority == 0 {
-            let of = &mut self.queues[queue];
             if of.last_default == slot {
                 of.last_default = last;
             }
         } else {
             let class = (queue as u32, -i64::from(priority));
-            if self.classes.get(&class) == Some(&slot) {
+            if more.classes.get(&class) == Some(&slot) {
                 match last {
-                    NONE => drop(self.classes.remove(&class, cx)),
-                    last => drop(self.classes.insert(class, last, cx)),
+                    NONE => drop(more.classes.remove(&class, cx)),
+                    last => drop(more.classes.insert(class, last, cx)),
                 }
             }
         }
         if prev != NONE {
-            self.set_next(prev, next, cx);
+            chain.set_next(prev, &mut slots[prev as usize], next, cx);
             if next != NONE {
-                self.set_prev(next, prev, cx);
+                chain.set_prev(next, &mut slots[next as usize], prev, cx);
             }
         }
     }
 
-    /// Takes the first one out of a queue, whose slot is saved for what comes next.
+    /// Takes the first one out of a queue that is saved, and saves its slot for what comes next.
     #[inline]
-    pub(crate) fn leave_first<M>(&mut self, queue: usize, cx: &mut impl Context<M>) -> u32 {
-        let first = self.queues[queue].head;
-        self.save_slot(first, cx);
-        self.leave(first, cx);
-        first
+    pub(crate) fn leave_first<M>(
+        &mut self,
+        queue: usize,
+        cx: &mut impl Context<M>,
+    ) -> (u32, &mut Slot<P>) {
+        let Self { slots, queues, chain, more, .. } = self;
+        let of = &mut queues[queue];
+        let first = of.head;
+        let it = &mut slots[first as usize];
+        chain.slot(first, it, cx);
+        it.queue = NONE;
+        of.len -= 1;
+        of.waiting.set(f64::from(of.len), cx.now());
+        of.head = it.next;
+        if it.next == NONE {
+            of.tail = NONE;
+        }
+        // The first one of its priority is the last one, too, if there is no other.
+        if it.priority == 0 {
+            if of.last_default == first {
+                of.last_default = NONE;
+            }
+        } else {
+            let class = (queue as u32, -i64::from(it.priority));
+            if more.classes.get(&class) == Some(&first) {
+                more.classes.remove(&class, cx);
+            }
+        }
+        (first, it)
     }
 }

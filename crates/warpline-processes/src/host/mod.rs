@@ -29,8 +29,9 @@ use warpline::{
 };
 
 pub(crate) use queue::{Kind, Queue};
-pub(crate) use saving::SavedAt;
-pub(crate) use slot::{NONE, Slot, Status};
+use saving::Chain;
+pub(crate) use serving::HoldsTooMany;
+pub(crate) use slot::{Held, NONE, Slot, Status};
 
 use crate::{Resource, World, process::ProcessKind};
 
@@ -48,6 +49,22 @@ pub struct Host<W: World> {
 pub(crate) struct Core<P, I> {
     pub(crate) slots: Vec<Slot<P>>,
     pub(crate) queues: Vec<Queue>,
+    pub(crate) free: u32,
+    /// How many processes were born here.
+    pub(crate) born: u32,
+    /// Those who run before the event ends. Empty between events.
+    #[serde(skip)]
+    pub(crate) ready: VecDeque<Ready<I>>,
+    #[serde(skip)]
+    pub(crate) chain: Chain,
+    /// What most events do not touch lies elsewhere.
+    pub(crate) more: Box<More<I>>,
+}
+
+/// What stores contain, and what priorities and preemption need.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "I: Value + Serialize + serde::de::DeserializeOwned")]
+pub(crate) struct More<I> {
     /// The items of stores.
     pub(crate) stores: Vec<TrackedDeque<I>>,
     /// The last process of a queue for each priority other than 0, the highest one first.
@@ -57,17 +74,6 @@ pub(crate) struct Core<P, I> {
     pub(crate) holders: TrackedMap<(u32, i32, u64), u32>,
     /// The items that wait for room in a store, by the slots of their processes.
     pub(crate) offered: TrackedMap<u32, I>,
-    pub(crate) free: u32,
-    /// How many processes were born here.
-    pub(crate) born: u32,
-    /// Those who run before the event ends. Empty between events.
-    #[serde(skip)]
-    pub(crate) ready: VecDeque<Ready<I>>,
-    /// The last entry of the undo log.
-    #[serde(skip)]
-    pub(crate) last: u64,
-    #[serde(skip)]
-    pub(crate) head_saved: SavedAt,
 }
 
 /// A process that runs before the event ends.
@@ -95,43 +101,52 @@ pub enum Woken {
 
 impl<P: Value, I: Value> Core<P, I> {
     pub(crate) fn new(queues: Vec<Queue>, stores: usize) -> Self {
-        Self {
-            slots: Vec::new(),
-            queues,
+        let more = More {
             stores: std::iter::repeat_with(TrackedDeque::default).take(stores).collect(),
             classes: TrackedMap::default(),
             holders: TrackedMap::default(),
             offered: TrackedMap::default(),
+        };
+        Self {
+            slots: Vec::new(),
+            queues,
             free: NONE,
             born: 0,
             ready: VecDeque::new(),
-            last: UndoLog::NONE,
-            head_saved: SavedAt::NEVER,
+            chain: Chain::default(),
+            more: Box::new(more),
         }
     }
 
-    /// A slot for a process that is new here.
+    /// A slot for a process that is new here, and is put there by whoever calls this; and which of
+    /// its waits comes first.
     #[inline]
-    pub(crate) fn allocate<M>(&mut self, entity: u64, process: P, cx: &mut impl Context<M>) -> u32 {
-        let slot = if self.free == NONE {
-            self.add_slot(cx)
-        } else {
-            let slot = self.free;
-            self.save_head(cx);
-            self.free = self.save_slot(slot, cx).next;
-            slot
-        };
-        let it = &mut self.slots[slot as usize];
-        it.process = Some(process);
-        it.entity = entity;
-        it.status = Status::Ready;
-        slot
+    pub(crate) fn allocate<M>(
+        &mut self,
+        entity: u64,
+        kind: u16,
+        cx: &mut impl Context<M>,
+    ) -> (u32, u32) {
+        let Self { slots, chain, free, born, .. } = self;
+        if *free == NONE {
+            let mut it = Slot::new();
+            chain.added(&mut it, cx);
+            let first_wait = it.occupy(entity, kind);
+            slots.push(it);
+            return (slots.len() as u32 - 1, first_wait);
+        }
+        let slot = *free;
+        chain.head((*free, *born), cx);
+        let it = &mut slots[slot as usize];
+        chain.slot(slot, it, cx);
+        *free = it.next;
+        (slot, it.occupy(entity, kind))
     }
 
     /// A number for a process that is born here.
     #[inline]
     pub(crate) fn next_entity<M>(&mut self, cx: &mut impl Context<M>) -> u64 {
-        self.save_head(cx);
+        self.chain.head((self.free, self.born), cx);
         self.born += 1;
         u64::from(cx.me().get()) << 32 | u64::from(self.born)
     }
@@ -139,27 +154,24 @@ impl<P: Value, I: Value> Core<P, I> {
     /// Frees the slot of a process that ran, and is gone.
     #[inline]
     pub(crate) fn release_slot<M>(&mut self, slot: u32, cx: &mut impl Context<M>) {
-        self.save_head(cx);
-        let free = std::mem::replace(&mut self.free, slot);
+        self.chain.head((self.free, self.born), cx);
         let it = &mut self.slots[slot as usize];
         it.life = it.life.wrapping_add(1);
         it.status = Status::Free;
-        it.next = free;
+        it.next = self.free;
+        self.free = slot;
     }
 }
 
 impl<P: fmt::Debug, I: fmt::Debug> fmt::Debug for Core<P, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { slots, queues, stores, classes, holders, offered, free, born, .. } = self;
+        let Self { slots, queues, free, born, more, .. } = self;
         f.debug_struct("Processes")
             .field("slots", slots)
             .field("facilities", queues)
-            .field("stores", stores)
-            .field("classes", classes)
-            .field("holders", holders)
-            .field("offered", offered)
             .field("free", free)
             .field("born", born)
+            .field("more", more)
             .finish()
     }
 }
@@ -203,7 +215,10 @@ impl<W: World> Host<W> {
     }
 }
 
-/// The name of a process.
-pub(crate) fn name_of<W: World>(process: Option<&W::Process>) -> &'static str {
-    process.map_or("process", ProcessKind::name)
+impl<P> Slot<P> {
+    /// The name of the process, for an error.
+    #[cold]
+    pub(crate) fn name<W: World>(&self) -> &'static str {
+        W::Process::NAMES.get(usize::from(self.kind)).copied().unwrap_or("process")
+    }
 }

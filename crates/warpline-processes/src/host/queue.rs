@@ -96,11 +96,13 @@ impl Queue {
         self.busy < self.capacity && self.len == 0
     }
 
-    /// Takes note of how much is in use.
+    /// Takes note of how much is in use, if that has changed.
     #[inline]
     pub(crate) fn observe(&mut self, now: VirtualTime) {
-        let in_use = if matches!(self.kind, Kind::Container) { self.amount } else { f64::from(self.busy) };
-        self.in_use.set(in_use, now);
+        let in_use = if self.kind == Kind::Container { self.amount } else { f64::from(self.busy) };
+        if self.in_use.value() != in_use {
+            self.in_use.set(in_use, now);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use warpline::{Context, Value};
 
-use super::{Core, Host, Kind, Ready, Slot, Status, Woken, name_of};
+use super::{Core, Held, Host, Kind, NONE, Ready, Slot, Status, Woken};
 use crate::{
     ContextOf, Env, World,
     message::Message,
@@ -17,93 +17,156 @@ impl<W: World> Host<W> {
         if let Some(mistake) = facilities(world, cx.me()).mistake {
             cx.fail(format_args!("the facilities of the site: {mistake}"));
         }
-        world.start(&mut Env::outside(world, &mut self.site, &mut self.core, cx));
-        self.settle(world, cx);
+        let Self { site, core } = self;
+        world.start(&mut Env::new(world, site, core, cx, (NONE, 0), Held::NOTHING));
+        self.settle(None, world, cx);
     }
 
     /// Handles an event.
     #[inline]
     pub(crate) fn on<C: ContextOf<W>>(&mut self, world: &W, message: &Message<W>, cx: &mut C) {
         // A handler that was cut off may have left some.
-        self.core.ready.clear();
-        match message {
+        if !self.core.ready.is_empty() {
+            self.core.ready.clear();
+        }
+        let first = match message {
             &Message::Wake { slot, generation } => {
-                let it = &self.core.slots[slot as usize];
+                let Self { core, .. } = self;
+                let it = &mut core.slots[slot as usize];
                 if it.generation != generation {
                     return;
                 }
-                let woken = if it.status == Status::Holds { Woken::Done } else { Woken::TimedOut };
-                let queues = it.status == Status::Queues;
-                self.core.save_slot(slot, cx);
-                if queues {
-                    self.core.give_up(slot, cx);
+                core.chain.slot(slot, it, cx);
+                if it.status == Status::Holds {
+                    going(slot, it, Woken::Done, None)
+                } else {
+                    core.time_out(slot, cx)
                 }
-                self.run(world, slot, woken, None, cx);
             }
             Message::Arrive { entity, process } => {
                 let process = W::Process::arrived(process);
-                let slot = self.core.allocate(*entity, process, cx);
-                self.run(world, slot, Woken::Done, None, cx);
+                let (slot, generation) = self.core.allocate(*entity, process.kind(), cx);
+                let (held, woken) = (Held::NOTHING, Woken::Done);
+                Going { slot, generation, held, process, woken, item: None }
             }
-            Message::Log(_) => cx.fail(format_args!("a record of the event log is no event")),
-        }
-        self.settle(world, cx);
+            Message::Log(_) => {
+                cx.fail(format_args!("a record of the event log is no event"));
+                return;
+            }
+        };
+        self.settle(Some(first), world, cx);
     }
 
-    /// Lets a process run until it waits. Its slot is saved.
+    /// Runs a process, then those who got something in this event, and those who are new, until all
+    /// wait.
     #[inline]
-    fn run<C: ContextOf<W>>(
+    fn settle<C: ContextOf<W>>(
         &mut self,
+        first: Option<Going<W::Process, W::Item>>,
         world: &W,
-        slot: u32,
-        woken: Woken,
-        item: Option<W::Item>,
         cx: &mut C,
     ) {
-        let it = &mut self.core.slots[slot as usize];
-        it.generation = it.generation.wrapping_add(1);
-        it.status = Status::Ready;
-        let Some(mut process) = it.process.take() else {
-            unreachable!("PROC-B: a slot without a process is not woken");
-        };
-        let Self { site, core } = self;
-        let name = process.name();
-        let mut env = Env { world, site, cx, core, slot, woken, item, name };
-        let step = process.resume(&mut env);
-        match step {
-            CoroutineState::Yielded(Pause::Wait) => {
-                self.core.slots[slot as usize].process = Some(process);
+        let mut next = first;
+        loop {
+            if let Some(going) = next.take() {
+                self.run(world, going, cx);
             }
-            CoroutineState::Yielded(Pause::Travel(to, delay)) => {
-                check_leaves(&self.core.slots[slot as usize], name, "travels away", world, cx);
-                let entity = self.core.slots[slot as usize].entity;
-                self.core.release_slot(slot, cx);
-                cx.send(to, delay, Message::Arrive { entity, process: process.into() });
-            }
-            CoroutineState::Complete(()) => {
-                check_leaves(&self.core.slots[slot as usize], name, "ends", world, cx);
-                self.core.release_slot(slot, cx);
-            }
-        }
-    }
-
-    /// Runs those who got something in this event, and those who are new, until all wait.
-    #[inline]
-    fn settle<C: ContextOf<W>>(&mut self, world: &W, cx: &mut C) {
-        while let Some(ready) = self.core.ready.pop_front() {
-            match ready {
-                Ready::Goes { slot, woken, item } => {
-                    self.core.save_slot(slot, cx);
-                    self.run(world, slot, woken, item, cx);
+            next = match self.core.ready.pop_front() {
+                None => return,
+                Some(Ready::Goes { slot, woken, item }) => {
+                    let it = self.core.save_slot(slot, cx);
+                    Some(going(slot, it, woken, item))
                 }
-                Ready::Interrupt { slot, life, woken } => {
+                Some(Ready::Interrupt { slot, life, woken }) => {
                     if self.core.slots[slot as usize].life == life {
                         self.core.interrupt::<W>(slot, woken, cx);
                     }
+                    None
                 }
-            }
+            };
         }
     }
+
+    /// Lets a process run until it waits. Its slot is saved.
+    #[inline(always)]
+    fn run<C: ContextOf<W>>(
+        &mut self,
+        world: &W,
+        going: Going<W::Process, W::Item>,
+        cx: &mut C,
+    ) {
+        let Going { slot, generation, held, mut process, woken, item } = going;
+        let Self { site, core } = self;
+        let mut env = Env::new(world, site, core, cx, (slot, generation), held);
+        env.woken = woken;
+        env.item = item;
+        let step = process.resume(&mut env);
+        let Env { held, status, is_heeded, .. } = env;
+        let it = &mut core.slots[slot as usize];
+        match step {
+            CoroutineState::Yielded(Pause::Wait) => {
+                it.process = Some(process);
+                it.held = held;
+                it.status = status;
+                it.is_heeded = is_heeded;
+            }
+            CoroutineState::Yielded(Pause::Travel(to, delay)) => {
+                let entity = it.entity;
+                leave(core, slot, held, "travels away", world, cx);
+                cx.send(to, delay, Message::Arrive { entity, process: process.into() });
+            }
+            CoroutineState::Complete(()) => leave(core, slot, held, "ends", world, cx),
+        }
+    }
+}
+
+/// A process that goes on, out of its slot.
+struct Going<P, I> {
+    slot: u32,
+    generation: u32,
+    held: Held,
+    process: P,
+    woken: Woken,
+    item: Option<I>,
+}
+
+/// Takes a process that goes on out of its slot, which is saved.
+#[inline]
+fn going<P, I>(slot: u32, it: &mut Slot<P>, woken: Woken, item: Option<I>) -> Going<P, I> {
+    it.generation = it.generation.wrapping_add(1);
+    it.status = Status::Ready;
+    let Some(process) = it.process.take() else {
+        unreachable!("PROC-B: a slot without a process is not woken");
+    };
+    Going { slot, generation: it.generation, held: it.held, process, woken, item }
+}
+
+/// A process leaves its slot, and has given back what it had.
+#[inline]
+fn leave<W: World>(
+    core: &mut Core<W::Process, W::Item>,
+    slot: u32,
+    held: Held,
+    leaves: &str,
+    world: &W,
+    cx: &mut impl ContextOf<W>,
+) {
+    if let Some(resource) = held.any() {
+        keeps(&core.slots[slot as usize], resource, leaves, world, cx);
+    }
+    core.release_slot(slot, cx);
+}
+
+#[cold]
+fn keeps<W: World>(
+    it: &Slot<W::Process>,
+    resource: usize,
+    leaves: &str,
+    world: &W,
+    cx: &mut impl ContextOf<W>,
+) {
+    let (name, held) = (it.name::<W>(), name_of_facility(world, cx.me(), resource));
+    cx.fail(format_args!("`{name}` {leaves} and has not released `{held}`"));
 }
 
 impl<P: Value, I: Value> Core<P, I> {
@@ -113,19 +176,27 @@ impl<P: Value, I: Value> Core<P, I> {
         let queue = self.slots[slot as usize].queue as usize;
         self.leave(slot, cx);
         let of = &self.queues[queue];
-        match of.kind {
-            Kind::Entrance if self.queues[of.other_side as usize].kind == Kind::Store => {
-                self.offered.remove(&slot, cx);
+        let (kind, other_side) = (of.kind, of.other_side as usize);
+        match kind {
+            Kind::Entrance if self.queues[other_side].kind == Kind::Store => {
+                self.more.offered.remove(&slot, cx);
             }
             // Another one may be content with less.
             Kind::Entrance => {
-                let container = of.other_side as usize;
-                self.save_queue(container, cx);
-                self.serve_container(container, cx);
+                self.save_queue(other_side, cx);
+                self.serve_container(other_side, cx);
             }
             Kind::Container => self.serve_container(queue, cx),
             _ => {}
         }
+    }
+
+    /// A process goes on without what it waited for. Its slot is saved.
+    fn time_out<M>(&mut self, slot: u32, cx: &mut impl Context<M>) -> Going<P, I> {
+        if self.slots[slot as usize].status == Status::Queues {
+            self.give_up(slot, cx);
+        }
+        going(slot, &mut self.slots[slot as usize], Woken::TimedOut, None)
     }
 
     /// Ends the wait of a process that is not to run before: it is interrupted.
@@ -140,7 +211,7 @@ impl<P: Value, I: Value> Core<P, I> {
             return;
         }
         if !is_heeded {
-            let name = name_of::<W>(it.process.as_ref());
+            let name = it.name::<W>();
             cx.fail(format_args!(
                 "`{name}` is interrupted, and does not look at how its wait ends: write \
                  `if !hold!(…) {{ … }}`, and what it does then"
@@ -151,20 +222,5 @@ impl<P: Value, I: Value> Core<P, I> {
             self.give_up(slot, cx);
         }
         self.wake(slot, woken, None);
-    }
-}
-
-/// A process that leaves its slot has given back what it had.
-#[inline]
-fn check_leaves<W: World>(
-    it: &Slot<W::Process>,
-    name: &str,
-    leaves: &str,
-    world: &W,
-    cx: &mut impl ContextOf<W>,
-) {
-    if let Some(resource) = it.any_held() {
-        let held = name_of_facility(world, cx.me(), resource);
-        cx.fail(format_args!("`{name}` {leaves} and has not released `{held}`"));
     }
 }

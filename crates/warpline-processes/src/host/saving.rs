@@ -8,10 +8,10 @@ use std::{collections::VecDeque, fmt};
 
 use warpline::{
     Context, State, Value,
-    state::{Moves, Undo, UndoLog},
+    state::{Moves, Undo, UndoLog, heap_block},
 };
 
-use super::{Core, Host, slot::Slot};
+use super::{Core, Host, More, Queue, slot::Slot};
 use crate::World;
 
 const SLOT: u64 = 0;
@@ -43,37 +43,52 @@ impl fmt::Debug for SavedAt {
     }
 }
 
-impl<P: Value, I: Value> Core<P, I> {
+/// The entries of a site in the undo log. A copy has none.
+#[derive(Default)]
+pub(crate) struct Chain {
+    /// The last one.
+    last: u64,
+    /// The last one that has which slots are free.
+    head: SavedAt,
+}
+
+impl Chain {
     /// Saves a slot, before anything of it changes.
     #[inline]
-    pub(crate) fn save_slot<M>(&mut self, slot: u32, cx: &mut impl Context<M>) -> &mut Slot<P> {
-        let it = &mut self.slots[slot as usize];
+    pub(crate) fn slot<P: Value, M>(
+        &mut self,
+        slot: u32,
+        it: &mut Slot<P>,
+        cx: &mut impl Context<M>,
+    ) {
         if let Some(log) = cx.undo()
             && !log.is_new(it.saved.0)
         {
             self.last = log.push(self.last, SLOT, slot as usize, it);
             it.saved.0 = self.last;
         }
-        it
     }
 
     /// Saves a facility, before anything of it changes.
     #[inline]
-    pub(crate) fn save_queue<M>(&mut self, queue: usize, cx: &mut impl Context<M>) -> &mut super::Queue {
-        let it = &mut self.queues[queue];
+    pub(crate) fn queue<M>(&mut self, queue: usize, it: &mut Queue, cx: &mut impl Context<M>) {
         if let Some(log) = cx.undo()
             && !log.is_new(it.saved.0)
         {
             self.last = log.push(self.last, QUEUE, queue, it);
             it.saved.0 = self.last;
         }
-        it
     }
 
-    /// Changes which one is next.
+    /// Changes which one is behind another one.
     #[inline]
-    pub(super) fn set_next<M>(&mut self, slot: u32, next: u32, cx: &mut impl Context<M>) {
-        let it = &mut self.slots[slot as usize];
+    pub(super) fn set_next<P, M>(
+        &mut self,
+        slot: u32,
+        it: &mut Slot<P>,
+        next: u32,
+        cx: &mut impl Context<M>,
+    ) {
         if let Some(log) = cx.undo()
             && !log.is_new(it.saved.0)
         {
@@ -82,10 +97,15 @@ impl<P: Value, I: Value> Core<P, I> {
         it.next = next;
     }
 
-    /// Changes which one is before.
+    /// Changes which one is before another one.
     #[inline]
-    pub(super) fn set_prev<M>(&mut self, slot: u32, prev: u32, cx: &mut impl Context<M>) {
-        let it = &mut self.slots[slot as usize];
+    pub(super) fn set_prev<P, M>(
+        &mut self,
+        slot: u32,
+        it: &mut Slot<P>,
+        prev: u32,
+        cx: &mut impl Context<M>,
+    ) {
         if let Some(log) = cx.undo()
             && !log.is_new(it.saved.0)
         {
@@ -96,33 +116,49 @@ impl<P: Value, I: Value> Core<P, I> {
 
     /// Saves which slots are free, and how many processes were born.
     #[inline]
-    pub(super) fn save_head<M>(&mut self, cx: &mut impl Context<M>) {
+    pub(super) fn head<M>(&mut self, (free, born): (u32, u32), cx: &mut impl Context<M>) {
         if let Some(log) = cx.undo()
-            && !log.is_new(self.head_saved.0)
+            && !log.is_new(self.head.0)
         {
-            self.last = log.push(self.last, HEAD, 0, &(self.free, self.born));
-            self.head_saved.0 = self.last;
+            self.last = log.push(self.last, HEAD, 0, &(free, born));
+            self.head.0 = self.last;
         }
     }
 
-    /// Adds a slot at the end.
-    pub(super) fn add_slot<M>(&mut self, cx: &mut impl Context<M>) -> u32 {
-        let mut slot = Slot::new();
+    /// Notes a slot that is added at the end.
+    #[inline]
+    pub(super) fn added<P, M>(&mut self, it: &mut Slot<P>, cx: &mut impl Context<M>) {
         if let Some(log) = cx.undo() {
             self.last = log.push(self.last, ADDED, 0, &());
-            slot.saved.0 = self.last;
+            it.saved.0 = self.last;
         }
-        self.slots.push(slot);
-        self.slots.len() as u32 - 1
+    }
+}
+
+impl<P: Value, I: Value> Core<P, I> {
+    /// Saves a slot, before anything of it changes.
+    #[inline]
+    pub(crate) fn save_slot<M>(&mut self, slot: u32, cx: &mut impl Context<M>) -> &mut Slot<P> {
+        let it = &mut self.slots[slot as usize];
+        self.chain.slot(slot, it, cx);
+        it
+    }
+
+    /// Saves a facility, before anything of it changes.
+    #[inline]
+    pub(crate) fn save_queue<M>(&mut self, queue: usize, cx: &mut impl Context<M>) -> &mut Queue {
+        let it = &mut self.queues[queue];
+        self.chain.queue(queue, it, cx);
+        it
     }
 }
 
 impl<P: Value, I: Value> Undo for Core<P, I> {
     fn undo_to(&mut self, point: u64, log: &mut UndoLog) -> usize {
         let mut undone = 0;
-        while self.last >= point {
-            let mut entry = log.entry(self.last);
-            self.last = entry.prev;
+        while self.chain.last >= point {
+            let mut entry = log.entry(self.chain.last);
+            self.chain.last = entry.prev;
             let index = entry.index;
             match entry.operation {
                 SLOT => self.slots[index] = entry.value(),
@@ -132,26 +168,44 @@ impl<P: Value, I: Value> Undo for Core<P, I> {
                 QUEUE => self.queues[index].restore(entry.value()),
                 _ => {
                     (self.free, self.born) = entry.value();
-                    self.head_saved = SavedAt::NEVER;
+                    self.chain.head = SavedAt::NEVER;
                 }
             }
             undone += 1;
         }
-        let Self { stores, classes, holders, offered, .. } = self;
-        undone
-            + stores.undo_to(point, log)
+        undone + self.more.undo_to(point, log)
+    }
+
+    fn rebase(&mut self, moves: &Moves) {
+        self.chain.last = moves.position(self.chain.last);
+        // In the next event they are saved again.
+        self.chain.head = SavedAt::NEVER;
+        self.slots.iter_mut().for_each(|slot| slot.saved = SavedAt::NEVER);
+        self.queues.iter_mut().for_each(|queue| queue.saved = SavedAt::NEVER);
+        self.more.rebase(moves);
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let Self { slots, queues, more, .. } = self;
+        heap_block(size_of_val(&**slots))
+            + slots.iter().map(Value::heap_bytes).sum::<usize>()
+            + heap_block(size_of_val(&**queues))
+            + heap_block(size_of_val(&**more))
+            + more.heap_bytes()
+    }
+}
+
+impl<I: Value> Undo for More<I> {
+    fn undo_to(&mut self, point: u64, log: &mut UndoLog) -> usize {
+        let Self { stores, classes, holders, offered } = self;
+        stores.undo_to(point, log)
             + classes.undo_to(point, log)
             + holders.undo_to(point, log)
             + offered.undo_to(point, log)
     }
 
     fn rebase(&mut self, moves: &Moves) {
-        self.last = moves.position(self.last);
-        // In the next event they are saved again.
-        self.head_saved = SavedAt::NEVER;
-        self.slots.iter_mut().for_each(|slot| slot.saved = SavedAt::NEVER);
-        self.queues.iter_mut().for_each(|queue| queue.saved = SavedAt::NEVER);
-        let Self { stores, classes, holders, offered, .. } = self;
+        let Self { stores, classes, holders, offered } = self;
         stores.rebase(moves);
         classes.rebase(moves);
         holders.rebase(moves);
@@ -159,34 +213,23 @@ impl<P: Value, I: Value> Undo for Core<P, I> {
     }
 
     fn heap_bytes(&self) -> usize {
-        use warpline::state::heap_block;
-        let Self { slots, queues, stores, classes, holders, offered, .. } = self;
-        heap_block(size_of_val(&**slots))
-            + slots.iter().map(Value::heap_bytes).sum::<usize>()
-            + heap_block(size_of_val(&**queues))
-            + stores.heap_bytes()
-            + classes.heap_bytes()
-            + holders.heap_bytes()
-            + offered.heap_bytes()
+        let Self { stores, classes, holders, offered } = self;
+        stores.heap_bytes() + classes.heap_bytes() + holders.heap_bytes() + offered.heap_bytes()
     }
 }
 
 /// A copy has no entries: what is undone is the site that has changed.
 impl<P: Clone, I: Clone> Clone for Core<P, I> {
     fn clone(&self) -> Self {
-        let Self { slots, queues, stores, classes, holders, offered, free, born, .. } = self;
+        let Self { slots, queues, free, born, more, .. } = self;
         Self {
             slots: slots.clone(),
             queues: queues.clone(),
-            stores: stores.clone(),
-            classes: classes.clone(),
-            holders: holders.clone(),
-            offered: offered.clone(),
             free: *free,
             born: *born,
             ready: VecDeque::new(),
-            last: UndoLog::NONE,
-            head_saved: SavedAt::NEVER,
+            chain: Chain::default(),
+            more: more.clone(),
         }
     }
 }

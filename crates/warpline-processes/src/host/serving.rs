@@ -7,6 +7,9 @@ use warpline::{Context, Value};
 
 use super::{Core, Kind, Ready, Status, Woken};
 
+/// A process that holds as many units as it can, and gets one more.
+pub(crate) struct HoldsTooMany(pub(crate) u32);
+
 impl<P: Value, I: Value> Core<P, I> {
     /// Lets a process run later in this event: its wait is over. Its slot is saved.
     #[inline]
@@ -15,66 +18,145 @@ impl<P: Value, I: Value> Core<P, I> {
         self.ready.push_back(Ready::Goes { slot, woken, item });
     }
 
-    /// Notes that a process has a unit of a resource. Its slot and the resource are saved.
+    /// Takes a unit of a resource for somebody who does not wait, if there is one; nothing if the
+    /// site has no such resource.
     #[inline]
-    pub(crate) fn give_unit<M>(&mut self, resource: usize, slot: u32, cx: &mut impl Context<M>) -> bool {
-        let queue = &mut self.queues[resource];
+    pub(crate) fn take_unit<M>(
+        &mut self,
+        resource: usize,
+        slot: u32,
+        priority: i32,
+        cx: &mut impl Context<M>,
+    ) -> Option<bool> {
+        let queue = self.queues.get_mut(resource).filter(|queue| queue.is_resource())?;
+        if !queue.has_unit() {
+            return Some(false);
+        }
+        self.chain.queue(resource, queue, cx);
         queue.busy += 1;
-        queue.given += 1;
-        let is_preemptive = queue.kind == Kind::Preemptive;
-        let given = queue.given;
-        if is_preemptive {
-            let priority = self.slots[slot as usize].priority;
-            self.holders.insert((resource as u32, priority, u64::MAX - given), slot, cx);
-        }
-        self.slots[slot as usize].hold(resource)
-    }
-
-    /// Takes note that a process has a unit no more.
-    #[inline]
-    pub(crate) fn unit_back<M>(&mut self, resource: usize, slot: u32, cx: &mut impl Context<M>) {
-        let queue = self.save_queue(resource, cx);
-        queue.busy -= 1;
+        queue.in_use.set(f64::from(queue.busy), cx.now());
         if queue.kind == Kind::Preemptive {
-            let of = resource as u32;
-            let mut all = self.holders.range((of, i32::MIN, 0)..(of + 1, i32::MIN, 0));
-            let held = all.find(|(_, holder)| **holder == slot).map(|(key, _)| *key);
-            if let Some(held) = held {
-                self.holders.remove(&held, cx);
+            self.note_holder(resource, slot, priority, cx);
+        }
+        Some(true)
+    }
+
+    /// Notes who has a unit that can be taken away. The resource is saved.
+    fn note_holder<M>(
+        &mut self,
+        resource: usize,
+        slot: u32,
+        priority: i32,
+        cx: &mut impl Context<M>,
+    ) {
+        let queue = &mut self.queues[resource];
+        queue.given += 1;
+        let last_first = u64::MAX - queue.given;
+        self.more.holders.insert((resource as u32, priority, last_first), slot, cx);
+    }
+
+    /// Takes a unit back from a process, and gives it to the first one who waits.
+    #[inline]
+    pub(crate) fn unit_back<M>(
+        &mut self,
+        resource: usize,
+        slot: u32,
+        cx: &mut impl Context<M>,
+    ) -> Result<(), HoldsTooMany> {
+        let queue = &mut self.queues[resource];
+        self.chain.queue(resource, queue, cx);
+        if queue.kind != Kind::Preemptive {
+            if queue.len == 0 {
+                queue.busy -= 1;
+                queue.in_use.set(f64::from(queue.busy), cx.now());
+                return Ok(());
             }
+            if queue.busy <= queue.capacity {
+                return self.hand_over(resource, cx);
+            }
+        } else {
+            self.forget_holder(resource, slot, cx);
+        }
+        self.queues[resource].busy -= 1;
+        self.serve_resource(resource, cx)
+    }
+
+    /// Gives a unit to the first one who waits. The resource is saved, and has counted the unit.
+    #[inline]
+    fn hand_over<M>(
+        &mut self,
+        resource: usize,
+        cx: &mut impl Context<M>,
+    ) -> Result<(), HoldsTooMany> {
+        let (first, it) = self.leave_first(resource, cx);
+        it.held = it.held.with(resource).ok_or(HoldsTooMany(first))?;
+        it.status = Status::Ready;
+        self.ready.push_back(Ready::Goes { slot: first, woken: Woken::Done, item: None });
+        Ok(())
+    }
+
+    /// Takes a unit from one process, and gives it to another one that runs.
+    pub(crate) fn change_holder<M>(
+        &mut self,
+        resource: usize,
+        from: u32,
+        (to, priority): (u32, i32),
+        cx: &mut impl Context<M>,
+    ) {
+        let it = self.save_slot(from, cx);
+        it.held = it.held.without(resource).unwrap_or(it.held);
+        self.save_queue(resource, cx);
+        self.forget_holder(resource, from, cx);
+        self.note_holder(resource, to, priority, cx);
+    }
+
+    /// Notes that a process has no unit any more that could be taken away.
+    fn forget_holder<M>(&mut self, resource: usize, slot: u32, cx: &mut impl Context<M>) {
+        let of = resource as u32;
+        let mut all = self.more.holders.range((of, i32::MIN, 0)..(of + 1, i32::MIN, 0));
+        let held = all.find(|(_, holder)| **holder == slot).map(|(key, _)| *key);
+        if let Some(held) = held {
+            self.more.holders.remove(&held, cx);
         }
     }
 
-    /// Gives units that are free to those who wait, and returns the process that has no room for
-    /// one more.
-    #[inline]
-    pub(crate) fn serve_resource<M>(&mut self, resource: usize, cx: &mut impl Context<M>) -> Result<(), u32> {
-        let now = cx.now();
-        while self.queues[resource].busy < self.queues[resource].capacity && self.queues[resource].len > 0 {
-            let first = self.leave_first(resource, cx);
-            if !self.give_unit(resource, first, cx) {
-                return Err(first);
+    /// Gives units that are free to those who wait. The resource is saved.
+    pub(crate) fn serve_resource<M>(
+        &mut self,
+        resource: usize,
+        cx: &mut impl Context<M>,
+    ) -> Result<(), HoldsTooMany> {
+        loop {
+            let queue = &mut self.queues[resource];
+            if queue.busy >= queue.capacity || queue.len == 0 {
+                break;
             }
-            self.wake(first, Woken::Done, None);
+            queue.busy += 1;
+            let (first, is_preemptive) = (queue.head, queue.kind == Kind::Preemptive);
+            self.hand_over(resource, cx)?;
+            if is_preemptive {
+                let priority = self.slots[first as usize].priority;
+                self.note_holder(resource, first, priority, cx);
+            }
         }
-        self.queues[resource].observe(now);
+        self.queues[resource].observe(cx.now());
         Ok(())
     }
 
     /// Puts an item into a store, or hands it to the first one who waits.
     #[inline]
     pub(crate) fn store<M>(&mut self, store: usize, item: I, cx: &mut impl Context<M>) {
-        if self.queues[store].len > 0 {
-            let first = self.leave_first(store, cx);
+        let now = cx.now();
+        let queue = self.save_queue(store, cx);
+        if queue.len > 0 {
+            let (first, _) = self.leave_first(store, cx);
             self.wake(first, Woken::Done, Some(item));
             return;
         }
-        let now = cx.now();
-        let queue = self.save_queue(store, cx);
         queue.busy += 1;
-        queue.observe(now);
+        queue.in_use.set(f64::from(queue.busy), now);
         let items = queue.items as usize;
-        self.stores[items].push_back(item, cx);
+        self.more.stores[items].push_back(item, cx);
     }
 
     /// Takes the first item out of a store that has one, and lets in what waits outside.
@@ -83,14 +165,13 @@ impl<P: Value, I: Value> Core<P, I> {
         let now = cx.now();
         let queue = self.save_queue(store, cx);
         queue.busy -= 1;
-        queue.observe(now);
-        let (items, entrance) = (queue.items as usize, queue.other_side);
-        let item = self.stores[items].pop_front(cx);
-        if let Some(entrance) = self.queues.get(entrance as usize)
-            && entrance.len > 0
-        {
-            let first = self.leave_first(self.queues[store].other_side as usize, cx);
-            if let Some(offered) = self.offered.remove(&first, cx) {
+        queue.in_use.set(f64::from(queue.busy), now);
+        let (items, entrance) = (queue.items as usize, queue.other_side as usize);
+        let item = self.more.stores[items].pop_front(cx);
+        if self.queues.get(entrance).is_some_and(|entrance| entrance.len > 0) {
+            self.save_queue(entrance, cx);
+            let (first, _) = self.leave_first(entrance, cx);
+            if let Some(offered) = self.more.offered.remove(&first, cx) {
                 self.store(store, offered, cx);
             }
             self.wake(first, Woken::Done, None);
@@ -98,28 +179,31 @@ impl<P: Value, I: Value> Core<P, I> {
         item
     }
 
-    /// Serves those who wait at a container, on both sides, until nobody can go on.
+    /// Serves those who wait at a container, on both sides, until nobody can go on. The container
+    /// is saved.
     pub(crate) fn serve_container<M>(&mut self, container: usize, cx: &mut impl Context<M>) {
-        let now = cx.now();
         let entrance = self.queues[container].other_side as usize;
         loop {
             let queue = &self.queues[container];
-            if queue.len > 0 && self.slots[queue.head as usize].amount <= queue.amount {
-                let first = self.leave_first(container, cx);
-                self.queues[container].amount -= self.slots[first as usize].amount;
+            let (amount, limit) = (queue.amount, queue.limit);
+            if queue.len > 0 && self.slots[queue.head as usize].amount <= amount {
+                let (first, it) = self.leave_first(container, cx);
+                let less = it.amount;
+                self.queues[container].amount -= less;
                 self.wake(first, Woken::Done, None);
                 continue;
             }
-            let (outside, amount, limit) = (&self.queues[entrance], queue.amount, queue.limit);
+            let outside = &self.queues[entrance];
             if outside.len > 0 && amount + self.slots[outside.head as usize].amount <= limit {
-                let first = self.leave_first(entrance, cx);
-                let more = self.slots[first as usize].amount;
-                self.save_queue(container, cx).amount += more;
+                self.save_queue(entrance, cx);
+                let (first, it) = self.leave_first(entrance, cx);
+                let more = it.amount;
+                self.queues[container].amount += more;
                 self.wake(first, Woken::Done, None);
                 continue;
             }
             break;
         }
-        self.queues[container].observe(now);
+        self.queues[container].observe(cx.now());
     }
 }

@@ -28,6 +28,51 @@ pub(crate) enum Status {
     Passive,
 }
 
+/// The resources of which a process has a unit: up to four, in parts of a word, each plus 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Held(u64);
+
+impl Held {
+    pub(crate) const NOTHING: Self = Self(0);
+    const BITS: u32 = u16::BITS;
+    const PART: u64 = u16::MAX as u64;
+
+    const fn part(self, place: u32) -> u64 {
+        self.0 >> (place * Self::BITS) & Self::PART
+    }
+
+    /// With one more unit; none if there are four already.
+    #[inline]
+    pub(crate) fn with(self, resource: usize) -> Option<Self> {
+        let unit = resource as u64 + 1;
+        if self.0 == 0 {
+            return Some(Self(unit));
+        }
+        let place = (0..4).find(|&place| self.part(place) == 0)?;
+        Some(Self(self.0 | unit << (place * Self::BITS)))
+    }
+
+    /// With one unit less; none if there is no such unit.
+    #[inline]
+    pub(crate) fn without(self, resource: usize) -> Option<Self> {
+        let unit = resource as u64 + 1;
+        if self.0 == unit {
+            return Some(Self::NOTHING);
+        }
+        let place = (0..4).find(|&place| self.part(place) == unit)?;
+        Some(Self(self.0 & !(Self::PART << (place * Self::BITS))))
+    }
+
+    /// A resource of which there is a unit.
+    #[inline]
+    pub(crate) fn any(self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        (0..4).map(|place| self.part(place)).find(|&unit| unit != 0).map(|unit| unit as usize - 1)
+    }
+}
+
 /// A process, and where it waits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Slot<P> {
@@ -37,8 +82,7 @@ pub(crate) struct Slot<P> {
     pub(crate) entity: u64,
     /// What the process waits for in the container that it queues at.
     pub(crate) amount: f64,
-    /// The resources of which it has a unit, plus 1 each.
-    pub(crate) held: [u16; 4],
+    pub(crate) held: Held,
     /// How often a process went on here: a wake-up that is for an earlier wait has an older one.
     pub(crate) generation: u32,
     /// How many processes have left the slot.
@@ -49,6 +93,8 @@ pub(crate) struct Slot<P> {
     /// The one before it in its queue; not defined for the first one.
     pub(crate) prev: u32,
     pub(crate) priority: i32,
+    /// Which kind of process it is.
+    pub(crate) kind: u16,
     pub(crate) status: Status,
     /// Whether the process looks at how its wait ends.
     pub(crate) is_heeded: bool,
@@ -63,44 +109,38 @@ impl<P> Slot<P> {
             process: None,
             entity: 0,
             amount: 0.0,
-            held: [0; 4],
+            held: Held::NOTHING,
             generation: 0,
             life: 0,
             queue: NONE,
             next: NONE,
             prev: NONE,
             priority: 0,
+            kind: 0,
             status: Status::Free,
             is_heeded: false,
             saved: SavedAt::NEVER,
         }
     }
 
-    /// Takes note of a unit of a resource; false if there is no room for more.
+    /// Lets the process wait in a queue, between two others.
     #[inline]
-    pub(crate) fn hold(&mut self, resource: usize) -> bool {
-        let Some(place) = self.held.iter_mut().find(|held| **held == 0) else { return false };
-        *place = resource as u16 + 1;
-        true
+    pub(crate) const fn wait_in(&mut self, queue: usize, priority: i32, prev: u32, next: u32) {
+        self.queue = queue as u32;
+        self.priority = priority;
+        self.prev = prev;
+        self.next = next;
+        self.status = Status::Queues;
     }
 
-    /// Forgets a unit of a resource; false if there is none.
+    /// Takes a process in. Returns which of its waits comes first.
     #[inline]
-    pub(crate) fn give_back(&mut self, resource: usize) -> bool {
-        let Some(place) = self.held.iter_mut().find(|held| **held == resource as u16 + 1) else {
-            return false;
-        };
-        *place = 0;
-        true
-    }
-
-    /// A resource of which it has a unit.
-    #[inline]
-    pub(crate) fn any_held(&self) -> Option<usize> {
-        if self.held == [0; 4] {
-            return None;
-        }
-        self.held.iter().find(|held| **held != 0).map(|held| usize::from(*held) - 1)
+    pub(crate) const fn occupy(&mut self, entity: u64, kind: u16) -> u32 {
+        self.entity = entity;
+        self.kind = kind;
+        self.held = Held::NOTHING;
+        self.status = Status::Ready;
+        self.generation
     }
 }
 
@@ -118,14 +158,13 @@ impl<P: Value> Value for Slot<P> {
 
     #[inline]
     fn put(&self, to: &mut [u64], owned: &mut Owned) {
-        let held = self.held.map(u64::from);
         to[0] = self.entity;
         to[1] = self.amount.to_bits();
-        to[2] = held[0] | held[1] << 16 | held[2] << 32 | held[3] << 48;
+        to[2] = self.held.0;
         to[3] = pair(self.generation, self.life);
         to[4] = pair(self.queue, self.next);
         to[5] = pair(self.prev, self.priority as u32);
-        to[6] = u64::from(self.status as u8) | u64::from(self.is_heeded) << 8;
+        to[6] = u64::from(self.status as u8) | u64::from(self.is_heeded) << 8 | u64::from(self.kind) << 16;
         self.process.put(&mut to[7..], owned);
     }
 
@@ -145,15 +184,16 @@ impl<P: Value> Value for Slot<P> {
             process: Value::get(&from[7..], owned),
             entity: from[0],
             amount: f64::from_bits(from[1]),
-            held: std::array::from_fn(|place| (from[2] >> (16 * place)) as u16),
+            held: Held(from[2]),
             generation,
             life,
             queue,
             next,
             prev,
             priority: priority as i32,
+            kind: (from[6] >> 16) as u16,
             status,
-            is_heeded: from[6] >> 8 != 0,
+            is_heeded: from[6] >> 8 & 1 != 0,
             saved: SavedAt::NEVER,
         }
     }
