@@ -212,7 +212,10 @@ impl Left {
                 }
                 TokenTree::Punct(punct) if punct.as_char() == '!' => {
                     if let Some(name) = name.take().filter(waits::is_wait) {
-                        self.found(name.span(), "a wait cannot lie in another macro: bind it first");
+                        self.found(
+                            name.span(),
+                            "a wait cannot lie in another macro: bind it first",
+                        );
                     }
                 }
                 TokenTree::Group(group) => self.tokens(&group.stream()),

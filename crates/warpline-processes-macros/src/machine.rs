@@ -94,7 +94,9 @@ impl VisitMut for Pass<'_> {
         visit_mut::visit_expr_mut(self, expr);
         let env = &self.0.name;
         match expr {
-            Expr::MethodCall(call) if call.method == "__drive" => call.args.push(parse_quote!(#env)),
+            Expr::MethodCall(call) if call.method == "__drive" => {
+                call.args.push(parse_quote!(#env))
+            }
             // `Coroutine::start(&mut called)` and `Coroutine::resume(&mut called, value)`.
             Expr::Call(call) => {
                 let Expr::Path(path) = &*call.func else { return };

@@ -54,7 +54,8 @@ impl Form {
     /// How it is written.
     fn usage(&self) -> String {
         let named = self.named.iter().map(|name| format!("{name} = …"));
-        let all: Vec<_> = self.positional.iter().map(|&name| name.to_owned()).chain(named).collect();
+        let all: Vec<_> =
+            self.positional.iter().map(|&name| name.to_owned()).chain(named).collect();
         format!("`{}!({})`", self.name, all.join(", "))
     }
 }

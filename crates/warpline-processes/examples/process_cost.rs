@@ -7,9 +7,7 @@
 
 use std::time::Instant;
 
-use warpline::{
-    Engine, Model, Sequential, Simulation, Speculative, TimeWarp,
-};
+use warpline::{Engine, Model, Sequential, Simulation, Speculative, TimeWarp};
 use warpline_processes::Processes;
 
 #[path = "hand_written/bank.rs"]
@@ -36,7 +34,14 @@ fn main() {
         let bank = || bank.clone();
         compare("bank", name, &engine, 1500.0, || Processes::new(bank()), || bank::ByHand(bank()));
         let net = || network.clone();
-        compare("network", name, &engine, 2500.0, || Processes::new(net()), || network::ByHand(net()));
+        compare(
+            "network",
+            name,
+            &engine,
+            2500.0,
+            || Processes::new(net()),
+            || network::ByHand(net()),
+        );
     }
 }
 

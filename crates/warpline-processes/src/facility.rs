@@ -177,7 +177,8 @@ impl Facilities {
     /// The queues, by the numbers of the facilities; behind them, where processes wait to put
     /// something in. And the number of stores.
     pub(crate) fn into_queues(self) -> (Vec<Queue>, usize) {
-        let mut queues: Vec<_> = self.sides.iter().map(|side| side.queue.clone().unwrap_or_default()).collect();
+        let mut queues: Vec<_> =
+            self.sides.iter().map(|side| side.queue.clone().unwrap_or_default()).collect();
         let mut stores = 0;
         for (number, side) in self.sides.iter().enumerate() {
             if queues[number].kind == Kind::Store {
@@ -186,7 +187,10 @@ impl Facilities {
             }
             if side.is_bounded {
                 queues[number].other_side = queues.len() as u32;
-                queues.push(Queue { other_side: number as u32, ..Queue::new(Kind::Entrance, 0, 0.0, 0.0) });
+                queues.push(Queue {
+                    other_side: number as u32,
+                    ..Queue::new(Kind::Entrance, 0, 0.0, 0.0)
+                });
             } else {
                 queues[number].other_side = NONE;
             }

@@ -58,7 +58,10 @@ impl<W: World> Model for Processes<W> {
         Host { site: self.world.site(id), core: Core::new(queues, stores) }
     }
 
-    fn reduce(&self, sites: impl Iterator<Item = Summary<W::Observed>>) -> Observations<W::Observed> {
+    fn reduce(
+        &self,
+        sites: impl Iterator<Item = Summary<W::Observed>>,
+    ) -> Observations<W::Observed> {
         Observations::of(&self.world, sites)
     }
 
@@ -127,7 +130,9 @@ impl<W: World> LogicalProcess for Host<W> {
     #[inline]
     fn identity(_: &Processes<W>, message: &Message<W>) -> Option<u64> {
         match *message {
-            Message::Wake { slot, generation } => Some(u64::from(slot) << 32 | u64::from(generation)),
+            Message::Wake { slot, generation } => {
+                Some(u64::from(slot) << 32 | u64::from(generation))
+            }
             _ => None,
         }
     }

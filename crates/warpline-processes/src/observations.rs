@@ -7,11 +7,7 @@ use warpline::{
     statistics::{Findings, Label},
 };
 
-use crate::{
-    Host, World,
-    host::Kind,
-    model::facilities,
-};
+use crate::{Host, World, host::Kind, model::facilities};
 
 /// What was observed at all sites together.
 #[derive(Clone, Debug, PartialEq)]
@@ -152,7 +148,8 @@ impl<O: Statistics> Statistics for Summary<O> {
 
     fn since(&self, earlier: &Self) -> Self {
         let levels = self.levels.iter().zip(&earlier.levels);
-        let levels = levels.map(|(now, before)| [now[0].since(&before[0]), now[1].since(&before[1])]);
+        let levels =
+            levels.map(|(now, before)| [now[0].since(&before[0]), now[1].since(&before[1])]);
         Self { observed: self.observed.since(&earlier.observed), levels: levels.collect() }
     }
 

@@ -32,11 +32,11 @@ pub trait ProcessKind<W: World>:
     /// The bytes on the heap of what is sent.
     fn carried_bytes(carried: &Self::Carried) -> usize;
 
-    /// The names of the kinds of processes.
-    const NAMES: &'static [&'static str];
-
-    /// Which of the [`NAMES`](Self::NAMES) is that of this process.
+    /// Which kind of process it is, from 0 on.
     fn kind(&self) -> u16;
+
+    /// The name of a kind of processes, for errors and event logs.
+    fn name(world: &W, kind: u16) -> &str;
 }
 
 /// Lists the processes of a world, each with the name of its variant: their common type, for
@@ -126,8 +126,6 @@ macro_rules! processes {
                 $crate::rt::AsProcess::<$name>::bytes(carried)
             }
 
-            const NAMES: &'static [&'static str] = &[$(stringify!($process)),+];
-
             #[inline]
             fn kind(&self) -> u16 {
                 enum Number {
@@ -136,6 +134,10 @@ macro_rules! processes {
                 match self {
                     $(Self::$kind(_) => Number::$kind as u16),+
                 }
+            }
+
+            fn name(_: &$world, kind: u16) -> &str {
+                [$(stringify!($process)),+].get(usize::from(kind)).copied().unwrap_or("process")
             }
         }
     };

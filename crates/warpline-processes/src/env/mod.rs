@@ -169,7 +169,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
         if slot == self.slot {
             self.mistake(format_args!("interrupts itself, and does not wait"));
         }
-        self.core.interrupt::<W>(slot, Woken::Interrupted(cause), self.cx);
+        self.core.interrupt(self.world, slot, Woken::Interrupted(cause), self.cx);
         true
     }
 
@@ -179,10 +179,10 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     pub fn release(&mut self, resource: Resource) {
         match self.held.without(resource.number()) {
             Some(held) => self.held = held,
-            None => releases::<W>(self.core, self.slot, resource, self.cx),
+            None => releases(self.world, self.core, self.slot, resource, self.cx),
         }
         if let Err(who) = self.core.unit_back(resource.number(), self.slot, self.cx) {
-            holds_too_many::<W>(self.core, who, self.cx);
+            holds_too_many(self.world, self.core, who, self.cx);
         }
     }
 
@@ -192,7 +192,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
         self.check(resource.number(), resource.name(), "resource", Queue::is_resource);
         self.core.save_queue(resource.number(), self.cx).capacity = units;
         if let Err(who) = self.core.serve_resource(resource.number(), self.cx) {
-            holds_too_many::<W>(self.core, who, self.cx);
+            holds_too_many(self.world, self.core, who, self.cx);
         }
     }
 
@@ -263,13 +263,13 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     #[inline]
     fn check(&mut self, number: usize, name: &str, what: &str, is: fn(&Queue) -> bool) {
         if !self.core.queues.get(number).is_some_and(is) {
-            absent::<W>(self.core, self.slot, (name, what), self.cx);
+            absent(self.world, self.core, self.slot, (name, what), self.cx);
         }
     }
 
     /// Ends the run: what this process does is wrong.
     fn mistake(&mut self, what: fmt::Arguments<'_>) {
-        mistake::<W>(self.core, self.slot, what, self.cx);
+        mistake(self.world, self.core, self.slot, what, self.cx);
     }
 
     /// Ends the run with an error that names the process, its site and the time.
@@ -283,17 +283,19 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
 /// Ends the run: what the process of a slot does is wrong.
 #[cold]
 pub(crate) fn mistake<W: World>(
+    world: &W,
     core: &CoreOf<W>,
     slot: u32,
     what: fmt::Arguments<'_>,
     cx: &mut impl ContextOf<W>,
 ) {
-    let name = core.slots.get(slot as usize).map_or("start", |slot| slot.name::<W>());
+    let name = core.slots.get(slot as usize).map_or("start", |slot| slot.name(world));
     cx.fail(format_args!("`{name}` {what}"));
 }
 
 #[cold]
 pub(crate) fn absent<W: World>(
+    world: &W,
     core: &CoreOf<W>,
     slot: u32,
     (name, what): (&str, &str),
@@ -302,27 +304,29 @@ pub(crate) fn absent<W: World>(
     let why = format_args!(
         "uses `{name}`, and its site has no {what} of that name (`World::facilities`)"
     );
-    mistake::<W>(core, slot, why, cx);
+    mistake(world, core, slot, why, cx);
 }
 
 #[cold]
 fn releases<W: World>(
+    world: &W,
     core: &CoreOf<W>,
     slot: u32,
     resource: Resource,
     cx: &mut impl ContextOf<W>,
 ) {
     let name = resource.name();
-    mistake::<W>(core, slot, format_args!("releases `{name}`, and has not acquired it"), cx);
+    mistake(world, core, slot, format_args!("releases `{name}`, and has not acquired it"), cx);
 }
 
 #[cold]
 pub(crate) fn holds_too_many<W: World>(
+    world: &W,
     core: &CoreOf<W>,
     HoldsTooMany(slot): HoldsTooMany,
     cx: &mut impl ContextOf<W>,
 ) {
-    mistake::<W>(core, slot, format_args!("holds 4 units already, and gets one more"), cx);
+    mistake(world, core, slot, format_args!("holds 4 units already, and gets one more"), cx);
 }
 
 type CoreOf<W> = Core<<W as World>::Process, <W as World>::Item>;
@@ -333,14 +337,14 @@ impl<W: World> Host<W> {
         &'a self,
         world: &'a W,
         here: LpId,
-    ) -> impl Iterator<Item = (u64, &'static str, Option<&'static str>)> + 'a {
+    ) -> impl Iterator<Item = (u64, &'a str, Option<&'static str>)> + 'a {
         self.core.slots.iter().filter_map(move |slot| {
             if slot.status == Status::Free {
                 return None;
             }
             let waits = (slot.status == Status::Queues)
                 .then(|| name_of_facility(world, here, slot.queue as usize));
-            Some((slot.entity, slot.name::<W>(), waits))
+            Some((slot.entity, slot.name(world), waits))
         })
     }
 }

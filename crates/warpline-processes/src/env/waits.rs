@@ -53,12 +53,12 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
         let number = resource.number();
         let taken = self.core.take_unit(number, self.slot, priority, self.cx);
         if taken.is_none() {
-            absent::<W>(self.core, self.slot, (resource.name(), "resource"), self.cx);
+            absent(self.world, self.core, self.slot, (resource.name(), "resource"), self.cx);
         }
         if taken == Some(true) || preempt && self.preempt(resource, priority) {
             match self.held.with(number) {
                 Some(held) => self.held = held,
-                None => holds_too_many::<W>(self.core, HoldsTooMany(self.slot), self.cx),
+                None => holds_too_many(self.world, self.core, HoldsTooMany(self.slot), self.cx),
             }
             self.woken = Woken::Done;
             return false;
@@ -101,7 +101,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
             return false;
         }
         self.core.change_holder(number, victim, (self.slot, priority), self.cx);
-        self.core.interrupt::<W>(victim, Woken::Preempted(resource), self.cx);
+        self.core.interrupt(self.world, victim, Woken::Preempted(resource), self.cx);
         true
     }
 
@@ -130,7 +130,9 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
         self.check(number, store.name(), "store", Queue::is_store);
         let (queue, entrance) = (&self.core.queues[number], self.core.queues[number].other_side);
         let has_room = queue.busy < queue.capacity;
-        if has_room && self.core.queues.get(entrance as usize).is_none_or(|outside| outside.len == 0) {
+        if has_room
+            && self.core.queues.get(entrance as usize).is_none_or(|outside| outside.len == 0)
+        {
             self.core.store(number, item, self.cx);
             self.woken = Woken::Done;
             return false;

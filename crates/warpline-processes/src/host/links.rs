@@ -71,7 +71,8 @@ impl<P: Value, I: Value> Core<P, I> {
     /// The last process of a queue whose priority is at least this one.
     fn last_at_least(&self, queue: usize, priority: i32) -> u32 {
         let number = queue as u32;
-        let mut class = self.more.classes.range((number, i64::MIN)..=(number, -i64::from(priority)));
+        let mut class =
+            self.more.classes.range((number, i64::MIN)..=(number, -i64::from(priority)));
         let class = class.next_back().map(|(&(_, negative), &slot)| (-negative, slot));
         let default = self.queues[queue].last_default;
         match class {

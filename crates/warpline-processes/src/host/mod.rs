@@ -23,10 +23,7 @@ mod slot;
 use std::{collections::VecDeque, fmt};
 
 use serde::{Deserialize, Serialize};
-use warpline::{
-    Context, TrackedDeque, TrackedMap, Value,
-    state::UndoLog,
-};
+use warpline::{Context, TrackedDeque, TrackedMap, Value};
 
 pub(crate) use queue::{Kind, Queue};
 use saving::Chain;
@@ -45,7 +42,9 @@ pub struct Host<W: World> {
 
 /// The processes of a site, and what they wait for.
 #[derive(Serialize, Deserialize)]
-#[serde(bound = "P: Serialize + serde::de::DeserializeOwned, I: Value + Serialize + serde::de::DeserializeOwned")]
+#[serde(
+    bound = "P: Serialize + serde::de::DeserializeOwned, I: Value + Serialize + serde::de::DeserializeOwned"
+)]
 pub(crate) struct Core<P, I> {
     pub(crate) slots: Vec<Slot<P>>,
     pub(crate) queues: Vec<Queue>,
@@ -218,7 +217,7 @@ impl<W: World> Host<W> {
 impl<P> Slot<P> {
     /// The name of the process, for an error.
     #[cold]
-    pub(crate) fn name<W: World>(&self) -> &'static str {
-        W::Process::NAMES.get(usize::from(self.kind)).copied().unwrap_or("process")
+    pub(crate) fn name<'w, W: World>(&self, world: &'w W) -> &'w str {
+        W::Process::name(world, self.kind)
     }
 }

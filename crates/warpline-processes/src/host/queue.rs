@@ -1,10 +1,7 @@
 //! A facility of a site: what there is of it, and who waits for it.
 
 use serde::{Deserialize, Serialize};
-use warpline::{
-    Level, Value, VirtualTime,
-    state::Owned,
-};
+use warpline::{Level, Value, VirtualTime, state::Owned};
 
 use super::{NONE, saving::SavedAt};
 

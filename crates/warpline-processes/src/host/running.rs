@@ -79,7 +79,7 @@ impl<W: World> Host<W> {
                 }
                 Some(Ready::Interrupt { slot, life, woken }) => {
                     if self.core.slots[slot as usize].life == life {
-                        self.core.interrupt::<W>(slot, woken, cx);
+                        self.core.interrupt(world, slot, woken, cx);
                     }
                     None
                 }
@@ -89,12 +89,7 @@ impl<W: World> Host<W> {
 
     /// Lets a process run until it waits. Its slot is saved.
     #[inline(always)]
-    fn run<C: ContextOf<W>>(
-        &mut self,
-        world: &W,
-        going: Going<W::Process, W::Item>,
-        cx: &mut C,
-    ) {
+    fn run<C: ContextOf<W>>(&mut self, world: &W, going: Going<W::Process, W::Item>, cx: &mut C) {
         let Going { slot, generation, held, mut process, woken, item } = going;
         let Self { site, core } = self;
         let mut env = Env::new(world, site, core, cx, (slot, generation), held);
@@ -165,7 +160,7 @@ fn keeps<W: World>(
     world: &W,
     cx: &mut impl ContextOf<W>,
 ) {
-    let (name, held) = (it.name::<W>(), name_of_facility(world, cx.me(), resource));
+    let (name, held) = (it.name(world), name_of_facility(world, cx.me(), resource));
     cx.fail(format_args!("`{name}` {leaves} and has not released `{held}`"));
 }
 
@@ -200,8 +195,13 @@ impl<P: Value, I: Value> Core<P, I> {
     }
 
     /// Ends the wait of a process that is not to run before: it is interrupted.
-    pub(crate) fn interrupt<W>(&mut self, slot: u32, woken: Woken, cx: &mut impl ContextOf<W>)
-    where
+    pub(crate) fn interrupt<W>(
+        &mut self,
+        world: &W,
+        slot: u32,
+        woken: Woken,
+        cx: &mut impl ContextOf<W>,
+    ) where
         W: World<Process = P, Item = I>,
     {
         let it = &self.slots[slot as usize];
@@ -211,7 +211,7 @@ impl<P: Value, I: Value> Core<P, I> {
             return;
         }
         if !is_heeded {
-            let name = it.name::<W>();
+            let name = it.name(world);
             cx.fail(format_args!(
                 "`{name}` is interrupted, and does not look at how its wait ends: write \
                  `if !hold!(…) {{ … }}`, and what it does then"

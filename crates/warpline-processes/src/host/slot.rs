@@ -1,10 +1,7 @@
 //! A slot: where a process lives while it is at a site.
 
 use serde::{Deserialize, Serialize};
-use warpline::{
-    Value,
-    state::Owned,
-};
+use warpline::{Value, state::Owned};
 
 use super::saving::SavedAt;
 
@@ -164,7 +161,9 @@ impl<P: Value> Value for Slot<P> {
         to[3] = pair(self.generation, self.life);
         to[4] = pair(self.queue, self.next);
         to[5] = pair(self.prev, self.priority as u32);
-        to[6] = u64::from(self.status as u8) | u64::from(self.is_heeded) << 8 | u64::from(self.kind) << 16;
+        to[6] = u64::from(self.status as u8)
+            | u64::from(self.is_heeded) << 8
+            | u64::from(self.kind) << 16;
         self.process.put(&mut to[7..], owned);
     }
 
