@@ -36,7 +36,6 @@ pub(crate) fn make(mut function: ItemFn, environment: &Environment) -> Result<To
             ));
             items.retain(|item| !is_iterator(item));
             items.iter_mut().for_each(|item| with_environment(item, environment));
-            items.retain(|item| !matches!(item, Item::Impl(it) if it.items.is_empty()));
         }
     }
     Pass(environment).visit_file_mut(&mut file);
@@ -57,9 +56,9 @@ fn with_environment(item: &mut Item, Environment { name, world }: &Environment) 
             state.attrs.push(parse_quote!(#[serde(crate = "::warpline_processes::rt::serde")]));
             state.attrs.push(parse_quote!(#[state(crate = ::warpline_processes::rt::warpline)]));
         }
-        // Its own trait: `start` and `resume` are `__drive` here.
+        // Its own trait: `start` and `resume` are `__drive` here, and types are left.
         Item::Impl(it) if it.trait_.as_ref().is_some_and(|(_, path, _)| is(path, "Coroutine")) => {
-            it.items.clear();
+            it.items.retain(|item| matches!(item, ImplItem::Type(_)));
         }
         Item::Impl(it) => {
             for item in &mut it.items {
@@ -100,8 +99,8 @@ impl VisitMut for Pass<'_> {
             // `Coroutine::start(&mut called)` and `Coroutine::resume(&mut called, value)`.
             Expr::Call(call) => {
                 let Expr::Path(path) = &*call.func else { return };
-                let segments = &path.path.segments;
-                if segments.len() != 3 || segments[1].ident != "Coroutine" {
+                let of = path.path.segments.iter().rev().nth(1);
+                if of.is_none_or(|of| of.ident != "Coroutine") {
                     return;
                 }
                 let Some(Expr::Reference(called)) = call.args.first() else { return };
@@ -109,6 +108,15 @@ impl VisitMut for Pass<'_> {
                 *expr = parse_quote!(#called.__drive(::core::option::Option::Some(()), #env));
             }
             _ => {}
+        }
+    }
+
+    /// `<… as Coroutine>::Return` has one segment more when the runtime is renamed.
+    fn visit_type_path_mut(&mut self, ty: &mut syn2::TypePath) {
+        let before = ty.path.segments.len();
+        visit_mut::visit_type_path_mut(self, ty);
+        if let Some(of) = &mut ty.qself {
+            of.position += ty.path.segments.len() - before;
         }
     }
 

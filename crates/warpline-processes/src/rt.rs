@@ -17,6 +17,14 @@ pub enum CoroutineState<Y, R> {
     Complete(R),
 }
 
+/// The types of a state machine.
+pub trait Coroutine<R> {
+    /// Why it suspends itself.
+    type Yield;
+    /// What it returns in the end.
+    type Return;
+}
+
 /// Why a process does not run any more.
 #[derive(Debug)]
 pub enum Pause {

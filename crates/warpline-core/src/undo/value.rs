@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     marker::PhantomData,
+    ops::{Range, RangeInclusive},
 };
 
 use super::Owned;
@@ -193,6 +194,31 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
+/// A loop over it that waits holds what is left.
+impl<T: Value> Value for Range<T> {
+    const WORDS: usize = 2 * T::WORDS;
+    const OWNS: bool = T::OWNS;
+
+    #[inline(always)]
+    fn put(&self, to: &mut [u64], owned: &mut Owned) {
+        let (start, end) = to.split_at_mut(T::WORDS);
+        self.start.put(start, owned);
+        self.end.put(end, owned);
+    }
+
+    #[inline(always)]
+    fn get(from: &[u64], owned: &mut Owned) -> Self {
+        let (start, end) = from.split_at(T::WORDS);
+        let start = T::get(start, owned);
+        start..T::get(end, owned)
+    }
+
+    #[inline]
+    fn heap_bytes(&self) -> usize {
+        self.start.heap_bytes() + self.end.heap_bytes()
+    }
+}
+
 impl<T: Value, const N: usize> Value for [T; N] {
     const WORDS: usize = N * T::WORDS;
     const OWNS: bool = T::OWNS;
@@ -247,6 +273,8 @@ owned! {
         + values.iter().map(T::heap_bytes).sum::<usize>();
     <T: Clone> VecDeque<T>, |values: &VecDeque<T>| heap_block(values.capacity() * size_of::<T>())
         + values.iter().map(T::heap_bytes).sum::<usize>();
+    // Whether it is exhausted cannot be read.
+    <T: Clone> RangeInclusive<T>, |range: &Self| range.start().heap_bytes() + range.end().heap_bytes();
     <T: Clone> Box<T>, |value: &Self| heap_block(size_of::<T>()) + (**value).heap_bytes();
     <T: Ord> BTreeSet<T>, |values: &BTreeSet<T>| of_tree(values.len(), size_of::<T>())
         + values.iter().map(T::heap_bytes).sum::<usize>();
