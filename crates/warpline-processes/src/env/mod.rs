@@ -235,7 +235,8 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
         if self.core.queues[number].other_side != NONE {
             let name = store.name();
             self.mistake(format_args!(
-                "puts an item into `{name}`, which may be full: write `put!({name}, …)`",
+                "puts an item into `{name}`, which may be full: write `put!({}, …)`",
+                name.to_uppercase()
             ));
         }
         self.core.store(number, item, self.cx);

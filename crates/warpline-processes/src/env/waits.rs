@@ -86,7 +86,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
         if self.core.queues[number].kind != Kind::Preemptive {
             let name = resource.name();
             self.mistake(format_args!(
-                "wants to take `{name}` from another process, and it is not preemptive \
+                "takes `{name}` from another process, and it is not preemptive \
                  (`Facilities::preemptive`)"
             ));
         }
@@ -190,7 +190,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
         let limit = self.core.queues[number].limit;
         if !(0.0..=limit).contains(&amount) || !amount.is_finite() {
             self.mistake(format_args!(
-                "an amount of {amount} for `{name}`, which has room for {limit}"
+                "takes or fills {amount} of `{name}`, which has room for {limit}"
             ));
         }
         number
