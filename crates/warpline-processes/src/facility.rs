@@ -174,6 +174,15 @@ impl Facilities {
         self
     }
 
+    /// The name of the facility that a queue is of.
+    pub(crate) fn name(&self, queue: usize) -> Option<&'static str> {
+        let bounded = self.sides.iter().filter(|side| side.is_bounded);
+        match self.sides.get(queue) {
+            Some(side) => Some(side.name),
+            None => bounded.map(|side| side.name).nth(queue - self.sides.len()),
+        }
+    }
+
     /// The queues, by the numbers of the facilities; behind them, where processes wait to put
     /// something in. And the number of stores.
     pub(crate) fn into_queues(self) -> (Vec<Queue>, usize) {

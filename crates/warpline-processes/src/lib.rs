@@ -4,25 +4,25 @@
 extern crate self as warpline_processes;
 
 mod env;
+mod event_log;
 mod facility;
 mod host;
 mod message;
 mod model;
 mod observations;
 mod process;
-mod records;
 #[doc(hidden)]
 pub mod rt;
 mod world;
 
 pub use env::{Env, Handle};
+pub use event_log::{EventLog, Record, Row};
 pub use facility::{Condition, Container, Facilities, Resource, Store};
 pub use host::{Host, Woken};
 pub use message::Message;
 pub use model::Processes;
 pub use observations::{Empty, Observations, Summary, Usage};
 pub use process::{ProcessKind, Resume};
-pub use records::{EventLog, Record};
 pub use warpline::LpId;
 pub use warpline_processes_macros::process;
 pub use world::{ContextOf, World};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{World, process::ProcessKind, records::Record};
+use crate::{World, event_log::Record, process::ProcessKind};
 
 /// The contents of an event.
 #[derive(Debug, Serialize, Deserialize)]
@@ -21,6 +21,8 @@ pub enum Message<W: World> {
     Arrive {
         /// Its number.
         entity: u64,
+        /// Whether it was never anywhere before.
+        is_new: bool,
         /// The process.
         process: <W::Process as ProcessKind<W>>::Carried,
     },

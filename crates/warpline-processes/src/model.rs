@@ -11,9 +11,9 @@ use warpline::{
 use crate::{
     Facilities, Host, World,
     host::Core,
+    event_log::EventLog,
     message::Message,
     observations::{Observations, Summary},
-    records::EventLog,
 };
 
 /// A world as a model: `Simulation::new(Processes::new(bank))`.
@@ -29,10 +29,11 @@ impl<W: World> Processes<W> {
         Self { world, log: None }
     }
 
-    /// Writes what happens to each process to an event log.
+    /// Writes what happens to each process to an event log. Its rows are events, too: the run has
+    /// more of them, and another digest, than one without a log.
     #[must_use]
-    pub fn event_log(self, log: EventLog) -> Self {
-        Self { log: Some(log), ..self }
+    pub fn event_log(self, log: &EventLog) -> Self {
+        Self { log: Some(log.clone()), ..self }
     }
 
     /// The world.
@@ -55,7 +56,7 @@ impl<W: World> Model for Processes<W> {
 
     fn make_lp(&self, id: LpId) -> Host<W> {
         let (queues, stores) = facilities(&self.world, id).into_queues();
-        Host { site: self.world.site(id), core: Core::new(queues, stores) }
+        Host { site: self.world.site(id), core: Core::new(queues, stores, self.log.is_some()) }
     }
 
     fn reduce(
@@ -161,5 +162,5 @@ pub(crate) fn facilities<W: World>(world: &W, site: LpId) -> Facilities {
 /// The name of a facility, for an error.
 #[cold]
 pub(crate) fn name_of_facility<W: World>(world: &W, site: LpId, number: usize) -> &'static str {
-    facilities(world, site).sides.get(number).map_or("what it acquired", |side| side.name)
+    facilities(world, site).name(number).unwrap_or("what it acquired")
 }

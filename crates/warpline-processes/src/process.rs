@@ -62,6 +62,7 @@ pub trait ProcessKind<W: World>:
 /// processes! {
 ///     enum Kind for Bank { Arrivals(arrivals), Customer(customer) }
 /// }
+/// # fn main() {}
 /// # use warpline_processes::{Empty, LpId, World};
 /// # impl World for Bank {
 /// #     type Process = Kind;

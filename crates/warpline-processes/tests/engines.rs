@@ -1,11 +1,13 @@
 //! Processes come to the same on every engine: digests, and what is observed, bit for bit.
 
+use std::collections::BTreeMap;
+
 use warpline::{
     Auto, Conservative, Engine, Figure, Model, Report, Results, SavingCheck, Sequential,
     Simulation, Speculative, Statistics, TimeWarp,
     settings::{Instrumentation, Schedule, Synchronization},
 };
-use warpline_processes::{Observations, Processes, World};
+use warpline_processes::{EventLog, Observations, Processes, World};
 
 #[path = "../examples/hand_written/bank.rs"]
 mod bank;
@@ -138,4 +140,41 @@ fn a_network_is_the_network_by_hand() {
     assert_eq!(report.output.observed, observed);
     let servers = report.output.usage("server").expect("there are servers");
     assert_eq!((servers.in_use, servers.waiting), (in_use, queue));
+}
+
+/// The event log is the same on every engine, row by row, and tells the life of each process.
+#[test]
+fn an_event_log_tells_lives() {
+    let rows = |engine: Engine| {
+        let log = EventLog::in_memory();
+        let model = Processes::new(workshop::Workshop).event_log(&log);
+        simulation(model, engine, 40.0).run().expect("sound");
+        log.take_rows()
+    };
+    let right = rows(Sequential::default().into());
+    for engine in engines().into_iter().skip(1) {
+        assert_eq!(rows(engine.clone()), right, "{engine:?}");
+    }
+    let mut lives: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    let mut users: BTreeMap<(u32, &str, u32), u64> = BTreeMap::new();
+    for row in &right {
+        lives.entry(row.entity_id).or_default().push(&row.event);
+        let Some(unit) = row.resource_id else { continue };
+        let (verb, resource) = row.event.split_once('_').expect("a verb and a resource");
+        let unit = (row.site, resource, unit);
+        match verb {
+            "use" => assert_eq!(users.insert(unit, row.entity_id), None, "{row:?}"),
+            _ => assert_eq!(users.remove(&unit), Some(row.entity_id), "{row:?}"),
+        }
+    }
+    for life in lives.values() {
+        assert_eq!(life[0], "arrival");
+        let departs = life.iter().position(|event| *event == "depart");
+        assert!(departs.is_none_or(|at| at == life.len() - 1), "{life:?}");
+    }
+    for event in ["travel", "queue_parts", "give_up_parts", "use_machine", "release_crane"] {
+        assert!(right.iter().any(|row| row.event == event), "{event}");
+    }
+    let times: Vec<_> = right.iter().map(|row| row.time).collect();
+    assert!(times.is_sorted());
 }

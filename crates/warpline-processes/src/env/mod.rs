@@ -9,6 +9,7 @@ use warpline::{LpId, Stream, Value, VirtualTime};
 
 use crate::{
     Condition, Container, ContextOf, Resource, Store, World,
+    event_log::What,
     host::{Core, Held, HoldsTooMany, Host, Kind, NONE, Queue, Ready, Status, Woken},
     message::Message,
     model::name_of_facility,
@@ -27,7 +28,7 @@ pub struct Env<'a, W: World, C = ()> {
     /// The context of the event, which tracked fields of the site are written with:
     /// `env.site.waits.add(3.0, env.cx)`.
     pub cx: &'a mut C,
-    pub(crate) core: &'a mut Core<W::Process, W::Item>,
+    pub(crate) core: &'a mut Core<W>,
     /// The slot of the process that runs, and which of its waits comes next.
     slot: u32,
     generation: u32,
@@ -60,7 +61,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     pub(crate) fn new(
         world: &'a W,
         site: &'a mut W::Site,
-        core: &'a mut Core<W::Process, W::Item>,
+        core: &'a mut Core<W>,
         cx: &'a mut C,
         (slot, generation): (u32, u32),
         held: Held,
@@ -108,6 +109,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
         let process = process.into();
         let (slot, _) = self.core.allocate(entity, process.kind(), self.cx);
         self.core.slots[slot as usize].process = Some(process);
+        self.core.log(slot, What::Arrives, 0, self.cx);
         self.core.ready.push_back(Ready::Goes { slot, woken: Woken::Done, item: None });
         self.handle_of(slot)
     }
@@ -116,7 +118,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     pub fn spawn_at(&mut self, site: LpId, delay: f64, process: impl Into<W::Process>) {
         let entity = self.core.next_entity(self.cx);
         let process = process.into().into();
-        self.cx.send(site, delay, Message::Arrive { entity, process });
+        self.cx.send(site, delay, Message::Arrive { entity, is_new: true, process });
     }
 
     /// This process, for others.
@@ -285,7 +287,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
 #[cold]
 pub(crate) fn mistake<W: World>(
     world: &W,
-    core: &CoreOf<W>,
+    core: &Core<W>,
     slot: u32,
     what: fmt::Arguments<'_>,
     cx: &mut impl ContextOf<W>,
@@ -297,7 +299,7 @@ pub(crate) fn mistake<W: World>(
 #[cold]
 pub(crate) fn absent<W: World>(
     world: &W,
-    core: &CoreOf<W>,
+    core: &Core<W>,
     slot: u32,
     (name, what): (&str, &str),
     cx: &mut impl ContextOf<W>,
@@ -311,7 +313,7 @@ pub(crate) fn absent<W: World>(
 #[cold]
 fn releases<W: World>(
     world: &W,
-    core: &CoreOf<W>,
+    core: &Core<W>,
     slot: u32,
     resource: Resource,
     cx: &mut impl ContextOf<W>,
@@ -323,14 +325,12 @@ fn releases<W: World>(
 #[cold]
 pub(crate) fn holds_too_many<W: World>(
     world: &W,
-    core: &CoreOf<W>,
+    core: &Core<W>,
     HoldsTooMany(slot): HoldsTooMany,
     cx: &mut impl ContextOf<W>,
 ) {
     mistake(world, core, slot, format_args!("holds 4 units already, and gets one more"), cx);
 }
-
-type CoreOf<W> = Core<<W as World>::Process, <W as World>::Item>;
 
 impl<W: World> Host<W> {
     /// The processes at the site: their numbers and names, and what each waits for.

@@ -3,6 +3,7 @@
 use super::{Env, absent, holds_too_many};
 use crate::{
     Condition, Container, ContextOf, Resource, Store, World,
+    event_log::What,
     host::{HoldsTooMany, Kind, Queue, Status, Woken},
     message::Message,
 };
@@ -70,6 +71,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
     #[inline]
     fn queue(&mut self, number: usize, timeout: f64, priority: i32, is_heeded: bool) -> bool {
         self.core.enter(number, self.slot, priority, self.cx);
+        self.core.log(self.slot, What::Queues, number, self.cx);
         self.status = Status::Queues;
         self.is_heeded = is_heeded;
         if timeout < f64::INFINITY {

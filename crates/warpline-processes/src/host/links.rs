@@ -3,19 +3,18 @@
 //! A process comes in behind the last one whose priority is as high, and leaves from anywhere, in
 //! constant time; with many priorities, in a time that grows with the logarithm of their number.
 
-use warpline::{Context, Value};
-
 use super::{Core, NONE, Slot};
+use crate::{ContextOf, World};
 
-impl<P: Value, I: Value> Core<P, I> {
+impl<W: World> Core<W> {
     /// Lets a process wait in a queue. Its slot is saved.
     #[inline]
-    pub(crate) fn enter<M>(
+    pub(crate) fn enter(
         &mut self,
         queue: usize,
         slot: u32,
         priority: i32,
-        cx: &mut impl Context<M>,
+        cx: &mut impl ContextOf<W>,
     ) {
         let Self { slots, queues, chain, more, .. } = self;
         let of = &mut queues[queue];
@@ -43,12 +42,12 @@ impl<P: Value, I: Value> Core<P, I> {
 
     /// Lets a process wait before others, whose priority is lower. The queue is saved, and has
     /// counted it.
-    fn enter_before<M>(
+    fn enter_before(
         &mut self,
         queue: usize,
         slot: u32,
         priority: i32,
-        cx: &mut impl Context<M>,
+        cx: &mut impl ContextOf<W>,
     ) {
         let before = self.last_at_least(queue, priority);
         let Self { slots, queues, chain, more, .. } = self;
@@ -85,7 +84,7 @@ impl<P: Value, I: Value> Core<P, I> {
     }
 
     /// Takes a process out of the queue in which it waits. Its slot is saved.
-    pub(crate) fn leave<M>(&mut self, slot: u32, cx: &mut impl Context<M>) {
+    pub(crate) fn leave(&mut self, slot: u32, cx: &mut impl ContextOf<W>) {
         let Self { slots, queues, chain, more, .. } = self;
         let it = &mut slots[slot as usize];
         let (queue, next, priority) = (it.queue as usize, it.next, it.priority);
@@ -128,11 +127,11 @@ impl<P: Value, I: Value> Core<P, I> {
 
     /// Takes the first one out of a queue that is saved, and saves its slot for what comes next.
     #[inline]
-    pub(crate) fn leave_first<M>(
+    pub(crate) fn leave_first(
         &mut self,
         queue: usize,
-        cx: &mut impl Context<M>,
-    ) -> (u32, &mut Slot<P>) {
+        cx: &mut impl ContextOf<W>,
+    ) -> (u32, &mut Slot<W::Process>) {
         let Self { slots, queues, chain, more, .. } = self;
         let of = &mut queues[queue];
         let first = of.head;

@@ -19,45 +19,52 @@ mod running;
 mod saving;
 mod serving;
 mod slot;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::VecDeque, fmt};
 
 use serde::{Deserialize, Serialize};
-use warpline::{Context, TrackedDeque, TrackedMap, Value};
+use warpline::{Io, TrackedDeque, TrackedMap, Value};
 
 pub(crate) use queue::{Kind, Queue};
 use saving::Chain;
 pub(crate) use serving::HoldsTooMany;
 pub(crate) use slot::{Held, NONE, Slot, Status};
 
-use crate::{Resource, World, process::ProcessKind};
+use crate::{
+    ContextOf, Resource, World,
+    event_log::{Record, What},
+    message::Message,
+    process::ProcessKind,
+};
 
 /// The logical process of a site.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Host<W: World> {
     pub(crate) site: W::Site,
-    pub(crate) core: Core<W::Process, W::Item>,
+    pub(crate) core: Core<W>,
 }
 
 /// The processes of a site, and what they wait for.
 #[derive(Serialize, Deserialize)]
-#[serde(
-    bound = "P: Serialize + serde::de::DeserializeOwned, I: Value + Serialize + serde::de::DeserializeOwned"
-)]
-pub(crate) struct Core<P, I> {
-    pub(crate) slots: Vec<Slot<P>>,
+#[serde(bound = "")]
+pub(crate) struct Core<W: World> {
+    pub(crate) slots: Vec<Slot<W::Process>>,
     pub(crate) queues: Vec<Queue>,
     pub(crate) free: u32,
     /// How many processes were born here.
     pub(crate) born: u32,
+    /// Whether rows are sent to an event log.
+    pub(crate) is_logged: bool,
     /// Those who run before the event ends. Empty between events.
     #[serde(skip)]
-    pub(crate) ready: VecDeque<Ready<I>>,
+    pub(crate) ready: VecDeque<Ready<W::Item>>,
     #[serde(skip)]
     pub(crate) chain: Chain,
     /// What most events do not touch lies elsewhere.
-    pub(crate) more: Box<More<I>>,
+    pub(crate) more: Box<More<W::Item>>,
 }
 
 /// What stores contain, and what priorities and preemption need.
@@ -98,8 +105,8 @@ pub enum Woken {
     Preempted(Resource),
 }
 
-impl<P: Value, I: Value> Core<P, I> {
-    pub(crate) fn new(queues: Vec<Queue>, stores: usize) -> Self {
+impl<W: World> Core<W> {
+    pub(crate) fn new(queues: Vec<Queue>, stores: usize, is_logged: bool) -> Self {
         let more = More {
             stores: std::iter::repeat_with(TrackedDeque::default).take(stores).collect(),
             classes: TrackedMap::default(),
@@ -111,20 +118,31 @@ impl<P: Value, I: Value> Core<P, I> {
             queues,
             free: NONE,
             born: 0,
+            is_logged,
             ready: VecDeque::new(),
             chain: Chain::default(),
             more: Box::new(more),
         }
     }
 
+    /// Sends a row to the event log, if there is one.
+    #[inline]
+    pub(crate) fn log(&self, slot: u32, what: What, facility: usize, cx: &mut impl ContextOf<W>) {
+        if self.is_logged {
+            let Slot { entity, kind, .. } = self.slots[slot as usize];
+            let record = Record { entity, kind, facility: facility as u16, what };
+            cx.send_io(Io::NonBlocking, cx.me(), 0.0, Message::Log(record));
+        }
+    }
+
     /// A slot for a process that is new here, and is put there by whoever calls this; and which of
     /// its waits comes first.
     #[inline]
-    pub(crate) fn allocate<M>(
+    pub(crate) fn allocate(
         &mut self,
         entity: u64,
         kind: u16,
-        cx: &mut impl Context<M>,
+        cx: &mut impl ContextOf<W>,
     ) -> (u32, u32) {
         let Self { slots, chain, free, born, .. } = self;
         if *free == NONE {
@@ -144,7 +162,7 @@ impl<P: Value, I: Value> Core<P, I> {
 
     /// A number for a process that is born here.
     #[inline]
-    pub(crate) fn next_entity<M>(&mut self, cx: &mut impl Context<M>) -> u64 {
+    pub(crate) fn next_entity(&mut self, cx: &mut impl ContextOf<W>) -> u64 {
         self.chain.head((self.free, self.born), cx);
         self.born += 1;
         u64::from(cx.me().get()) << 32 | u64::from(self.born)
@@ -152,7 +170,7 @@ impl<P: Value, I: Value> Core<P, I> {
 
     /// Frees the slot of a process that ran, and is gone.
     #[inline]
-    pub(crate) fn release_slot<M>(&mut self, slot: u32, cx: &mut impl Context<M>) {
+    pub(crate) fn release_slot(&mut self, slot: u32, cx: &mut impl ContextOf<W>) {
         self.chain.head((self.free, self.born), cx);
         let it = &mut self.slots[slot as usize];
         it.life = it.life.wrapping_add(1);
@@ -162,7 +180,7 @@ impl<P: Value, I: Value> Core<P, I> {
     }
 }
 
-impl<P: fmt::Debug, I: fmt::Debug> fmt::Debug for Core<P, I> {
+impl<W: World> fmt::Debug for Core<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { slots, queues, free, born, more, .. } = self;
         f.debug_struct("Processes")

@@ -1,10 +1,9 @@
 //! How processes run: what an event does to a site.
 
-use warpline::{Context, Value};
-
 use super::{Core, Held, Host, Kind, NONE, Ready, Slot, Status, Woken};
 use crate::{
     ContextOf, Env, World,
+    event_log::What,
     message::Message,
     model::{facilities, name_of_facility},
     process::{ProcessKind, Resume},
@@ -43,9 +42,12 @@ impl<W: World> Host<W> {
                     core.time_out(slot, cx)
                 }
             }
-            Message::Arrive { entity, process } => {
+            Message::Arrive { entity, is_new, process } => {
                 let process = W::Process::arrived(process);
                 let (slot, generation) = self.core.allocate(*entity, process.kind(), cx);
+                if *is_new {
+                    self.core.log(slot, What::Arrives, 0, cx);
+                }
                 let (held, woken) = (Held::NOTHING, Woken::Done);
                 Going { slot, generation, held, process, woken, item: None }
             }
@@ -106,11 +108,15 @@ impl<W: World> Host<W> {
                 it.is_heeded = is_heeded;
             }
             CoroutineState::Yielded(Pause::Travel(to, delay)) => {
-                let entity = it.entity;
+                let (entity, process) = (it.entity, process.into());
+                core.log(slot, What::Travels, 0, cx);
                 leave(core, slot, held, "travels away", world, cx);
-                cx.send(to, delay, Message::Arrive { entity, process: process.into() });
+                cx.send(to, delay, Message::Arrive { entity, is_new: false, process });
             }
-            CoroutineState::Complete(()) => leave(core, slot, held, "ends", world, cx),
+            CoroutineState::Complete(()) => {
+                core.log(slot, What::Departs, 0, cx);
+                leave(core, slot, held, "ends", world, cx);
+            }
         }
     }
 }
@@ -139,7 +145,7 @@ fn going<P, I>(slot: u32, it: &mut Slot<P>, woken: Woken, item: Option<I>) -> Go
 /// A process leaves its slot, and has given back what it had.
 #[inline]
 fn leave<W: World>(
-    core: &mut Core<W::Process, W::Item>,
+    core: &mut Core<W>,
     slot: u32,
     held: Held,
     leaves: &str,
@@ -164,12 +170,13 @@ fn keeps<W: World>(
     cx.fail(format_args!("`{name}` {leaves} and has not released `{held}`"));
 }
 
-impl<P: Value, I: Value> Core<P, I> {
+impl<W: World> Core<W> {
     /// Lets a process leave the queue in which it waits, without what it waited for. Its slot is
     /// saved.
-    pub(crate) fn give_up<M>(&mut self, slot: u32, cx: &mut impl Context<M>) {
+    pub(crate) fn give_up(&mut self, slot: u32, cx: &mut impl ContextOf<W>) {
         let queue = self.slots[slot as usize].queue as usize;
         self.leave(slot, cx);
+        self.log(slot, What::GivesUp, queue, cx);
         let of = &self.queues[queue];
         let (kind, other_side) = (of.kind, of.other_side as usize);
         match kind {
@@ -187,7 +194,7 @@ impl<P: Value, I: Value> Core<P, I> {
     }
 
     /// A process goes on without what it waited for. Its slot is saved.
-    fn time_out<M>(&mut self, slot: u32, cx: &mut impl Context<M>) -> Going<P, I> {
+    fn time_out(&mut self, slot: u32, cx: &mut impl ContextOf<W>) -> Going<W::Process, W::Item> {
         if self.slots[slot as usize].status == Status::Queues {
             self.give_up(slot, cx);
         }
@@ -195,15 +202,13 @@ impl<P: Value, I: Value> Core<P, I> {
     }
 
     /// Ends the wait of a process that is not to run before: it is interrupted.
-    pub(crate) fn interrupt<W>(
+    pub(crate) fn interrupt(
         &mut self,
         world: &W,
         slot: u32,
         woken: Woken,
         cx: &mut impl ContextOf<W>,
-    ) where
-        W: World<Process = P, Item = I>,
-    {
+    ) {
         let it = &self.slots[slot as usize];
         let (status, life, is_heeded) = (it.status, it.life, it.is_heeded);
         if status == Status::Ready {

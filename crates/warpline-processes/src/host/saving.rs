@@ -12,7 +12,7 @@ use warpline::{
 };
 
 use super::{Core, Host, More, Queue, slot::Slot};
-use crate::World;
+use crate::{ContextOf, World};
 
 const SLOT: u64 = 0;
 const ADDED: u64 = 1;
@@ -135,10 +135,10 @@ impl Chain {
     }
 }
 
-impl<P: Value, I: Value> Core<P, I> {
+impl<W: World> Core<W> {
     /// Saves a slot, before anything of it changes.
     #[inline]
-    pub(crate) fn save_slot<M>(&mut self, slot: u32, cx: &mut impl Context<M>) -> &mut Slot<P> {
+    pub(crate) fn save_slot(&mut self, slot: u32, cx: &mut impl ContextOf<W>) -> &mut Slot<W::Process> {
         let it = &mut self.slots[slot as usize];
         self.chain.slot(slot, it, cx);
         it
@@ -146,14 +146,14 @@ impl<P: Value, I: Value> Core<P, I> {
 
     /// Saves a facility, before anything of it changes.
     #[inline]
-    pub(crate) fn save_queue<M>(&mut self, queue: usize, cx: &mut impl Context<M>) -> &mut Queue {
+    pub(crate) fn save_queue(&mut self, queue: usize, cx: &mut impl ContextOf<W>) -> &mut Queue {
         let it = &mut self.queues[queue];
         self.chain.queue(queue, it, cx);
         it
     }
 }
 
-impl<P: Value, I: Value> Undo for Core<P, I> {
+impl<W: World> Undo for Core<W> {
     fn undo_to(&mut self, point: u64, log: &mut UndoLog) -> usize {
         let mut undone = 0;
         while self.chain.last >= point {
@@ -219,14 +219,15 @@ impl<I: Value> Undo for More<I> {
 }
 
 /// A copy has no entries: what is undone is the site that has changed.
-impl<P: Clone, I: Clone> Clone for Core<P, I> {
+impl<W: World> Clone for Core<W> {
     fn clone(&self) -> Self {
-        let Self { slots, queues, free, born, more, .. } = self;
+        let Self { slots, queues, free, born, is_logged, more, .. } = self;
         Self {
             slots: slots.clone(),
             queues: queues.clone(),
             free: *free,
             born: *born,
+            is_logged: *is_logged,
             ready: VecDeque::new(),
             chain: Chain::default(),
             more: more.clone(),

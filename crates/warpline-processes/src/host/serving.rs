@@ -3,17 +3,16 @@
 //! Each function gives what there is to those who wait, in their order, and notes that they run
 //! next ([`Ready`]).
 
-use warpline::{Context, Value};
-
 use super::{Core, Kind, Ready, Status, Woken};
+use crate::{ContextOf, World, event_log::What};
 
 /// A process that holds as many units as it can, and gets one more.
 pub(crate) struct HoldsTooMany(pub(crate) u32);
 
-impl<P: Value, I: Value> Core<P, I> {
+impl<W: World> Core<W> {
     /// Lets a process run later in this event: its wait is over. Its slot is saved.
     #[inline]
-    pub(crate) fn wake(&mut self, slot: u32, woken: Woken, item: Option<I>) {
+    pub(crate) fn wake(&mut self, slot: u32, woken: Woken, item: Option<W::Item>) {
         self.slots[slot as usize].status = Status::Ready;
         self.ready.push_back(Ready::Goes { slot, woken, item });
     }
@@ -21,12 +20,12 @@ impl<P: Value, I: Value> Core<P, I> {
     /// Takes a unit of a resource for somebody who does not wait, if there is one; nothing if the
     /// site has no such resource.
     #[inline]
-    pub(crate) fn take_unit<M>(
+    pub(crate) fn take_unit(
         &mut self,
         resource: usize,
         slot: u32,
         priority: i32,
-        cx: &mut impl Context<M>,
+        cx: &mut impl ContextOf<W>,
     ) -> Option<bool> {
         let queue = self.queues.get_mut(resource).filter(|queue| queue.is_resource())?;
         if !queue.has_unit() {
@@ -38,16 +37,17 @@ impl<P: Value, I: Value> Core<P, I> {
         if queue.kind == Kind::Preemptive {
             self.note_holder(resource, slot, priority, cx);
         }
+        self.log(slot, What::Uses, resource, cx);
         Some(true)
     }
 
     /// Notes who has a unit that can be taken away. The resource is saved.
-    fn note_holder<M>(
+    fn note_holder(
         &mut self,
         resource: usize,
         slot: u32,
         priority: i32,
-        cx: &mut impl Context<M>,
+        cx: &mut impl ContextOf<W>,
     ) {
         let queue = &mut self.queues[resource];
         queue.given += 1;
@@ -57,12 +57,13 @@ impl<P: Value, I: Value> Core<P, I> {
 
     /// Takes a unit back from a process, and gives it to the first one who waits.
     #[inline]
-    pub(crate) fn unit_back<M>(
+    pub(crate) fn unit_back(
         &mut self,
         resource: usize,
         slot: u32,
-        cx: &mut impl Context<M>,
+        cx: &mut impl ContextOf<W>,
     ) -> Result<(), HoldsTooMany> {
+        self.log(slot, What::Releases, resource, cx);
         let queue = &mut self.queues[resource];
         self.chain.queue(resource, queue, cx);
         if queue.kind != Kind::Preemptive {
@@ -83,35 +84,38 @@ impl<P: Value, I: Value> Core<P, I> {
 
     /// Gives a unit to the first one who waits. The resource is saved, and has counted the unit.
     #[inline]
-    fn hand_over<M>(
+    fn hand_over(
         &mut self,
         resource: usize,
-        cx: &mut impl Context<M>,
+        cx: &mut impl ContextOf<W>,
     ) -> Result<(), HoldsTooMany> {
         let (first, it) = self.leave_first(resource, cx);
         it.held = it.held.with(resource).ok_or(HoldsTooMany(first))?;
         it.status = Status::Ready;
         self.ready.push_back(Ready::Goes { slot: first, woken: Woken::Done, item: None });
+        self.log(first, What::Uses, resource, cx);
         Ok(())
     }
 
     /// Takes a unit from one process, and gives it to another one that runs.
-    pub(crate) fn change_holder<M>(
+    pub(crate) fn change_holder(
         &mut self,
         resource: usize,
         from: u32,
         (to, priority): (u32, i32),
-        cx: &mut impl Context<M>,
+        cx: &mut impl ContextOf<W>,
     ) {
         let it = self.save_slot(from, cx);
         it.held = it.held.without(resource).unwrap_or(it.held);
         self.save_queue(resource, cx);
         self.forget_holder(resource, from, cx);
         self.note_holder(resource, to, priority, cx);
+        self.log(from, What::Releases, resource, cx);
+        self.log(to, What::Uses, resource, cx);
     }
 
     /// Notes that a process has no unit any more that could be taken away.
-    fn forget_holder<M>(&mut self, resource: usize, slot: u32, cx: &mut impl Context<M>) {
+    fn forget_holder(&mut self, resource: usize, slot: u32, cx: &mut impl ContextOf<W>) {
         let of = resource as u32;
         let mut all = self.more.holders.range((of, i32::MIN, 0)..(of + 1, i32::MIN, 0));
         let held = all.find(|(_, holder)| **holder == slot).map(|(key, _)| *key);
@@ -121,10 +125,10 @@ impl<P: Value, I: Value> Core<P, I> {
     }
 
     /// Gives units that are free to those who wait. The resource is saved.
-    pub(crate) fn serve_resource<M>(
+    pub(crate) fn serve_resource(
         &mut self,
         resource: usize,
-        cx: &mut impl Context<M>,
+        cx: &mut impl ContextOf<W>,
     ) -> Result<(), HoldsTooMany> {
         loop {
             let queue = &mut self.queues[resource];
@@ -145,7 +149,7 @@ impl<P: Value, I: Value> Core<P, I> {
 
     /// Puts an item into a store, or hands it to the first one who waits.
     #[inline]
-    pub(crate) fn store<M>(&mut self, store: usize, item: I, cx: &mut impl Context<M>) {
+    pub(crate) fn store(&mut self, store: usize, item: W::Item, cx: &mut impl ContextOf<W>) {
         let now = cx.now();
         let queue = self.save_queue(store, cx);
         if queue.len > 0 {
@@ -161,7 +165,7 @@ impl<P: Value, I: Value> Core<P, I> {
 
     /// Takes the first item out of a store that has one, and lets in what waits outside.
     #[inline]
-    pub(crate) fn unstore<M>(&mut self, store: usize, cx: &mut impl Context<M>) -> Option<I> {
+    pub(crate) fn unstore(&mut self, store: usize, cx: &mut impl ContextOf<W>) -> Option<W::Item> {
         let now = cx.now();
         let queue = self.save_queue(store, cx);
         queue.busy -= 1;
@@ -181,7 +185,7 @@ impl<P: Value, I: Value> Core<P, I> {
 
     /// Serves those who wait at a container, on both sides, until nobody can go on. The container
     /// is saved.
-    pub(crate) fn serve_container<M>(&mut self, container: usize, cx: &mut impl Context<M>) {
+    pub(crate) fn serve_container(&mut self, container: usize, cx: &mut impl ContextOf<W>) {
         let entrance = self.queues[container].other_side as usize;
         loop {
             let queue = &self.queues[container];
