@@ -37,7 +37,13 @@ impl Hoist<'_> {
             match &mut statement {
                 Stmt::Local(local) => {
                     if let Some(init) = &mut local.init {
-                        self.first(&mut init.expr, &mut block.stmts)?;
+                        match &*init.expr {
+                            // A whole initializer: `diapause` binds it itself.
+                            Expr::Macro(call) if call.mac.path.is_ident("call") => {
+                                *init.expr = syn2::parse2(waits::as_value(&call.mac, self.env)?.1)?;
+                            }
+                            _ => self.first(&mut init.expr, &mut block.stmts)?,
+                        }
                         if let Some((_, diverge)) = &mut init.diverge {
                             self.inside(diverge)?;
                         }
@@ -58,10 +64,6 @@ impl Hoist<'_> {
                 let span = call.mac.span();
                 let (statements, value) = waits::as_value(&call.mac, self.env)?;
                 before.extend(statements);
-                if call.mac.path.is_ident("call") {
-                    *expr = syn2::parse2(value)?;
-                    return Ok(());
-                }
                 let name = self.bind(span);
                 before.push(parse_quote_spanned!(span=> let #name = #value;));
                 *expr = parse_quote_spanned!(span=> #name);

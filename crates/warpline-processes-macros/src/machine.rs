@@ -135,7 +135,8 @@ fn in_our_words(error: Error) -> Error {
         let text = error.to_string();
         let text = text
             .replace("#[diapause::coroutine]", "`#[process]`")
-            .replace("yield_all!", "`call!`")
+            .replace("yield_all!", "call!")
+            .replace("yield_!(", "hold!(")
             .replace("yield_!", "a wait")
             .replace("coroutine", "process");
         Error::new(error.span(), text)
