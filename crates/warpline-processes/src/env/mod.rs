@@ -111,7 +111,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
         self.core.slots[slot as usize].process = Some(process);
         self.core.log(slot, What::Arrives, 0, self.cx);
         self.core.ready.push_back(Ready::Goes { slot, woken: Woken::Done, item: None });
-        self.handle_of(slot)
+        Handle { slot, life: self.core.slots[slot as usize].life }
     }
 
     /// Lets a process begin at a site, after this time.
@@ -121,23 +121,19 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
         self.cx.send(site, delay, Message::Arrive { entity, is_new: true, process });
     }
 
-    /// This process, for others.
-    pub fn me(&mut self) -> Handle {
-        if self.slot == NONE {
-            self.mistake(format_args!("asks for its handle, and there is no process yet"));
+    /// This process, for others. In [`World::start`] there is none yet, and the handle is
+    /// nobody's.
+    pub fn me(&self) -> Handle {
+        match self.core.slots.get(self.slot as usize) {
+            Some(slot) => Handle { slot: self.slot, life: slot.life },
+            None => Handle { slot: NONE, life: 0 },
         }
-        self.handle_of(self.slot)
     }
 
     /// A number that this process has for itself, wherever it travels: the site where it was born
     /// times 2^32, and a number there from 1 on.
     pub fn entity(&self) -> u64 {
         self.core.slots.get(self.slot as usize).map_or(0, |slot| slot.entity)
-    }
-
-    #[inline]
-    fn handle_of(&self, slot: u32) -> Handle {
-        Handle { slot, life: self.core.slots[slot as usize].life }
     }
 
     /// The slot of a process that is here.

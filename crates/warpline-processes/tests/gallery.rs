@@ -1,0 +1,117 @@
+//! The examples against theory: what a run finds lies within its own uncertainty of it, and no wider
+//! than a few percent.
+
+use warpline::{Only, Sequential, Simulation};
+use warpline_processes::{Observations, Processes, World};
+
+#[path = "../examples/bank.rs"]
+#[allow(dead_code, reason = "the test has no use for what it prints")]
+mod bank;
+#[path = "../examples/car_wash.rs"]
+#[allow(dead_code, reason = "the test has no use for what it prints")]
+mod car_wash;
+#[path = "../examples/closed_network.rs"]
+#[allow(dead_code, reason = "the test has no use for what it prints")]
+mod closed_network;
+#[path = "../examples/emergency.rs"]
+#[allow(dead_code, reason = "the test has no use for what it prints")]
+mod emergency;
+#[path = "../examples/inventory.rs"]
+#[allow(dead_code, reason = "the test has no use for what it prints")]
+mod inventory;
+#[path = "../examples/machine_shop.rs"]
+#[allow(dead_code, reason = "the test has no use for what it prints")]
+mod machine_shop;
+#[path = "../examples/priority.rs"]
+#[allow(dead_code, reason = "the test has no use for what it prints")]
+mod priority;
+#[path = "../examples/token_ring.rs"]
+#[allow(dead_code, reason = "the test has no use for what it prints")]
+mod token_ring;
+
+const SEEDS: u64 = 8;
+/// Of Student's distribution with 7 degrees of freedom: outside of it, two of 10 000 runs.
+const DEVIATIONS: f64 = 7.0;
+
+/// Runs a world with several seeds, and compares what it finds with theory.
+fn check<W: World + Clone, const N: usize>(
+    world: &W,
+    end: f64,
+    found: impl Fn(&Observations<W::Observed>) -> [f64; N],
+    theory: [f64; N],
+    percent: f64,
+) {
+    let runs: Vec<[f64; N]> = (0..SEEDS)
+        .map(|seed| {
+            let model = Only::<Sequential, _>::new(Processes::new(world.clone()));
+            let run = Simulation::new(model).seed(seed).warm_up(0.1 * end).end(end).run();
+            found(&run.expect("sound").output)
+        })
+        .collect();
+    for place in 0..N {
+        let values: Vec<f64> = runs.iter().map(|run| run[place]).collect();
+        let count = SEEDS as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        let error = (squares / (count - 1.0) / count).sqrt();
+        let right = theory[place];
+        let what = format!("figure {place}: {mean} +- {error}, and by theory {right}");
+        assert!((mean - right).abs() < DEVIATIONS * error, "{what}");
+        assert!(error < 0.01 * percent * right, "too wide: {what}");
+    }
+}
+
+#[test]
+fn a_bank_has_the_queue_of_erlang_a() {
+    let bank = bank::Bank::EXAMPLE;
+    check(&bank, 500.0, |found| [bank::Bank::queue(found)], [bank.queue_by_theory()], 2.0);
+}
+
+#[test]
+fn a_machine_shop_works_while_it_is_up() {
+    use machine_shop::Shop;
+    let shop = Shop::EXAMPLE;
+    check(&shop, 20_000.0, |found| [Shop::parts(found)], [shop.parts_by_theory()], 1.0);
+}
+
+#[test]
+fn a_closed_network_has_the_throughput_of_mean_values() {
+    use closed_network::Network;
+    let network = Network::EXAMPLE;
+    check(&network, 400.0, |found| [Network::rate(found)], [network.rate_by_theory()], 1.0);
+}
+
+#[test]
+fn an_inventory_has_its_stock() {
+    use inventory::Shops;
+    let shops = Shops::EXAMPLE;
+    check(&shops, 500.0, |found| [Shops::stock(found)], [shops.stock_by_theory()], 2.0);
+}
+
+#[test]
+fn urgent_customers_go_first() {
+    use priority::Desks;
+    let desks = Desks::EXAMPLE;
+    check(&desks, 3_000.0, Desks::times, desks.times_by_theory(), 2.0);
+}
+
+#[test]
+fn a_token_serves_all_stations() {
+    use token_ring::Rings;
+    let rings = Rings::EXAMPLE;
+    check(&rings, 3_000.0, |found| [Rings::wait(found)], [rings.wait_by_theory()], 2.0);
+}
+
+#[test]
+fn a_car_wash_is_a_queue_with_constant_times() {
+    use car_wash::Wash;
+    let wash = Wash::EXAMPLE;
+    check(&wash, 6_000.0, |found| [Wash::wait(found)], [wash.wait_by_theory()], 3.0);
+}
+
+#[test]
+fn an_emergency_department_is_a_network_of_queues() {
+    use emergency::Hospitals;
+    let hospitals = Hospitals::EXAMPLE;
+    check(&hospitals, 30_000.0, Hospitals::waits, hospitals.waits_by_theory(), 4.0);
+}
