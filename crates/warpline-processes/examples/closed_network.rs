@@ -4,10 +4,12 @@
 //! Mean value analysis knows how many customers are served per unit of time.
 //!
 //! ```sh
-//! cargo run --release -p warpline-processes --features gallery --example closed_network
+//! cargo run --release -p warpline-processes --features gallery --example closed_network [-- ENGINE]
 //! ```
 
-use warpline::{Counter, LpId, RunError, Simulation, State, Statistics};
+use std::error::Error;
+
+use warpline::{Counter, LpId, Simulation, State, Statistics, settings::EngineKind};
 use warpline_processes::{
     ContextOf, Env, Facilities, Observations, Processes, World, facilities, process, processes,
 };
@@ -96,11 +98,17 @@ impl Network {
     }
 }
 
-pub(crate) fn main() -> Result<(), RunError> {
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let network = Network::EXAMPLE;
     let theory = network.rate_by_theory();
-    let report = Simulation::new(Processes::new(network)).seed(1).warm_up(50.0).end(2e3).run()?;
+    let mut simulation = Simulation::new(Processes::new(network)).seed(1).warm_up(50.0).end(2e4);
+    if let Some(engine) = std::env::args().nth(1) {
+        simulation = simulation.engine(engine.parse::<EngineKind>()?);
+    }
+    let report = simulation.run()?;
     support::print(&report.output);
+    let rate = report.output.observed.served.count() as f64 / report.wall.as_secs_f64();
+    println!("{:.2} million customers served per second of wall time", rate / 1e6);
     support::compare("\nCustomers per unit of time", Network::rate(&report.output), theory);
     Ok(())
 }
