@@ -3,8 +3,10 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn2::{
-    Error, FnArg, GenericArgument, ItemFn, Pat, PathArguments, Result, ReturnType, Type,
+    Error, Expr, FnArg, GenericArgument, ItemFn, Macro, Pat, Path, PathArguments, Result,
+    ReturnType, Type,
     spanned::Spanned,
+    visit::Visit,
 };
 
 use crate::{hoist, machine};
@@ -29,10 +31,24 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenS
         return Err(Error::new(function.sig.generics.span(), why));
     }
     let environment = take_environment(&mut function)?;
+    let mut called = Called(Vec::new());
+    called.visit_block(&function.block);
     hoist::waits(&mut function.block, &environment.name)?;
     let name = function.sig.ident.clone();
     let is_called_only = !matches!(function.sig.output, ReturnType::Default);
     let machine = machine::make(function, &environment)?;
+    let called = called.0;
+    // What a process calls is a part of its state.
+    let machine = quote! {
+        #machine
+
+        impl ::warpline_processes::rt::Source for #name::State {
+            const SOURCE: u64 = ::warpline_processes::rt::mixed(&[
+                #name::State::FINGERPRINT,
+                #(<#called::State as ::warpline_processes::rt::Source>::SOURCE),*
+            ]);
+        }
+    };
     if is_called_only {
         return Ok(machine);
     }
@@ -50,6 +66,20 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenS
             }
         }
     })
+}
+
+/// The processes that a process calls.
+struct Called(Vec<Path>);
+
+impl Visit<'_> for Called {
+    fn visit_macro(&mut self, call: &Macro) {
+        if call.path.is_ident("call")
+            && let Ok(Expr::Call(call)) = syn2::parse2(call.tokens.clone())
+            && let Expr::Path(path) = *call.func
+        {
+            self.0.push(path.path);
+        }
+    }
 }
 
 /// Takes the first parameter, `env: &mut Env<World>`, off the function.

@@ -1,5 +1,7 @@
 //! What processes cost beside hand-written events: the same models, with the same digests, in turn
-//! on each engine. It prints medians of processor time per event, and their ratio.
+//! on each engine with one worker per core. It prints medians of wall time per event, and of their
+//! ratio in each round; and, as `crowd`, what an event costs with 10 000 processes that wait at each
+//! of four sites beside one with 10.
 //!
 //! ```sh
 //! cargo run --release -p warpline-processes --features measurements --example process_cost
@@ -31,6 +33,7 @@ fn main() {
     };
     let network = network::Network { stations: 256, customers: 4, service: 1.0, way: 0.5 };
     for (name, engine) in engines().into_iter().filter(|(name, _)| is_wanted(name)) {
+        crowd(name, &engine);
         let bank = || bank.clone();
         compare("bank", name, &engine, 1500.0, || Processes::new(bank()), || bank::ByHand(bank()));
         let net = || network.clone();
@@ -43,6 +46,21 @@ fn main() {
             || network::ByHand(net()),
         );
     }
+}
+
+/// What an event costs with many customers at each of a few stations, by what it costs with few.
+fn crowd(name: &str, engine: &Engine) {
+    let station = |customers| network::Network { stations: 4, customers, service: 1.0, way: 0.5 };
+    let (mut few, mut many, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let (with_few, _) = time(Processes::new(station(10)), engine.clone(), 50_000.0);
+        let (with_many, _) = time(Processes::new(station(10_000)), engine.clone(), 50_000.0);
+        few.push(with_few);
+        many.push(with_many);
+        ratios.push(with_many / with_few);
+    }
+    let [few, many, ratio] = [few, many, ratios].map(median);
+    println!("crowd    {name:<12} {many:6.1} ns  {few:6.1} ns  {ratio:5.2}");
 }
 
 fn engines() -> [(&'static str, Engine); 3] {

@@ -14,10 +14,10 @@ use crate::{
     event_log::EventLog,
     message::Message,
     observations::{Observations, Summary},
+    process::ProcessKind,
 };
 
 /// A world as a model: `Simulation::new(Processes::new(bank))`.
-#[derive(Debug)]
 pub struct Processes<W> {
     pub(crate) world: W,
     pub(crate) log: Option<EventLog>,
@@ -39,6 +39,17 @@ impl<W: World> Processes<W> {
     /// The world.
     pub const fn world(&self) -> &W {
         &self.world
+    }
+}
+
+/// What makes the model another one: the parameters of the world, and the code of its processes,
+/// whose states a checkpoint has.
+impl<W: World> fmt::Debug for Processes<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Processes")
+            .field("code", &format_args!("{:016x}", W::Process::SOURCE))
+            .field("world", &self.world.parameters())
+            .finish()
     }
 }
 
@@ -75,7 +86,7 @@ impl<W: World> Model for Processes<W> {
     }
 
     fn parameters(&self) -> &dyn fmt::Debug {
-        self.world.parameters()
+        self
     }
 
     fn adapt(&self, before: &Self, id: LpId, lp: &mut Host<W>) -> Result<(), String> {
@@ -141,7 +152,7 @@ impl<W: World> LogicalProcess for Host<W> {
     fn message_heap_bytes(message: &Message<W>) -> usize {
         match message {
             Message::Arrive { process, .. } => {
-                <W::Process as crate::process::ProcessKind<W>>::carried_bytes(process)
+                <W::Process as ProcessKind<W>>::carried_bytes(process)
             }
             _ => 0,
         }

@@ -26,6 +26,9 @@ pub trait ProcessKind<W: World>:
     /// What is sent when a process travels: the process, or a box with it if it is large.
     type Carried: From<Self> + Debug + Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
 
+    /// What tells the code of these processes from other code, for checkpoints.
+    const SOURCE: u64;
+
     /// The process that was sent.
     fn arrived(carried: &Self::Carried) -> Self;
 
@@ -117,6 +120,10 @@ macro_rules! processes {
         impl $crate::rt::ProcessKind<$world> for $name {
             type Carried = <$crate::rt::Size<{ $crate::rt::is_large::<$name>() }>
                 as $crate::rt::Carry<$name>>::Carried;
+
+            const SOURCE: u64 = $crate::rt::mixed(&[
+                $(<$process::State as $crate::rt::Source>::SOURCE),+
+            ]);
 
             #[inline]
             fn arrived(carried: &Self::Carried) -> Self {

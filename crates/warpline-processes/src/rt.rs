@@ -17,6 +17,24 @@ pub enum CoroutineState<Y, R> {
     Complete(R),
 }
 
+/// What tells the code of one process from that of another: a state that was written to a file is
+/// read by a program with the same code only.
+pub trait Source {
+    /// A hash of the code, with that of the processes that it calls.
+    const SOURCE: u64;
+}
+
+/// A hash of hashes.
+#[must_use]
+pub const fn mixed(all: &[u64]) -> u64 {
+    let (mut hash, mut next) = (0xcbf2_9ce4_8422_2325_u64, 0);
+    while next < all.len() {
+        hash = (hash ^ all[next]).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+        next += 1;
+    }
+    hash
+}
+
 /// The types of a state machine.
 pub trait Coroutine<R> {
     /// Why it suspends itself.

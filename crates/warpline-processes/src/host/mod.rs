@@ -129,10 +129,17 @@ impl<W: World> Core<W> {
     #[inline]
     pub(crate) fn log(&self, slot: u32, what: What, facility: usize, cx: &mut impl ContextOf<W>) {
         if self.is_logged {
-            let Slot { entity, kind, .. } = self.slots[slot as usize];
-            let record = Record { entity, kind, facility: facility as u16, what };
-            cx.send_io(Io::NonBlocking, cx.me(), 0.0, Message::Log(record));
+            self.send_row(slot, what, facility, cx);
         }
+    }
+
+    // Apart, so that the code of a site without a log stays small.
+    #[cold]
+    #[inline(never)]
+    fn send_row(&self, slot: u32, what: What, facility: usize, cx: &mut impl ContextOf<W>) {
+        let Slot { entity, kind, .. } = self.slots[slot as usize];
+        let record = Record { entity, kind, facility: facility as u16, what };
+        cx.send_io(Io::NonBlocking, cx.me(), 0.0, Message::Log(record));
     }
 
     /// A slot for a process that is new here, and is put there by whoever calls this; and which of
