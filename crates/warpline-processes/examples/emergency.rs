@@ -103,6 +103,7 @@ impl World for Hospitals {
     type Site = Seen;
     type Item = ();
     type Observed = Seen;
+    const EVENT_LOG: bool = true;
 
     fn name(&self) -> &str {
         "emergency"

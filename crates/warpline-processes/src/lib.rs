@@ -16,7 +16,7 @@ pub mod rt;
 mod world;
 
 pub use env::{Env, Handle};
-pub use event_log::{EventLog, Record, Row};
+pub use event_log::{EventLog, Row};
 pub use facility::{Condition, Container, Facilities, Resource, Store};
 pub use host::{Host, Woken};
 pub use message::Message;

@@ -1,8 +1,10 @@
 //! What is sent from site to site, and by a site to itself.
+//!
+//! Every event has the size of the largest message, so these are small.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{World, event_log::Record, process::ProcessKind};
+use crate::{World, event_log::What, process::ProcessKind};
 
 /// The contents of an event.
 #[derive(Debug, Serialize, Deserialize)]
@@ -19,14 +21,24 @@ pub enum Message<W: World> {
     /// A process arrives.
     #[doc(hidden)]
     Arrive {
-        /// Its number.
+        /// Its number, with [`NEW`] if it was never anywhere before.
         entity: u64,
-        /// Whether it was never anywhere before.
-        is_new: bool,
         /// The process.
         process: <W::Process as ProcessKind<W>>::Carried,
     },
-    /// A record of the event log.
+    /// A row of the event log.
     #[doc(hidden)]
-    Log(Record),
+    Log {
+        /// The number of the process.
+        entity: u64,
+        /// Which kind of process it is.
+        kind: u16,
+        /// Which facility it is at.
+        facility: u16,
+        /// What happens.
+        what: What,
+    },
 }
+
+/// A part of a number that no process has: the sites count to less.
+pub(crate) const NEW: u64 = 1 << 31;

@@ -11,7 +11,7 @@ use warpline::{
 use crate::{
     Facilities, Host, World,
     host::Core,
-    event_log::EventLog,
+    event_log::{EventLog, Record},
     message::Message,
     observations::{Observations, Summary},
     process::ProcessKind,
@@ -29,10 +29,11 @@ impl<W: World> Processes<W> {
         Self { world, log: None }
     }
 
-    /// Writes what happens to each process to an event log. Its rows are events, too: the run has
-    /// more of them, and another digest, than one without a log.
+    /// Writes what happens to each process to an event log. The world has
+    /// [`EVENT_LOG`](World::EVENT_LOG).
     #[must_use]
     pub fn event_log(self, log: &EventLog) -> Self {
+        const { assert!(W::EVENT_LOG, "the world says `const EVENT_LOG: bool = true`") }
         Self { log: Some(log.clone()), ..self }
     }
 
@@ -67,7 +68,7 @@ impl<W: World> Model for Processes<W> {
 
     fn make_lp(&self, id: LpId) -> Host<W> {
         let (queues, stores) = facilities(&self.world, id).into_queues();
-        Host { site: self.world.site(id), core: Core::new(queues, stores, self.log.is_some()) }
+        Host { site: self.world.site(id), core: Core::new(queues, stores) }
     }
 
     fn reduce(
@@ -133,7 +134,8 @@ impl<W: World> LogicalProcess for Host<W> {
     }
 
     fn output(model: &Processes<W>, lp: LpId, event: &EventKey, message: &Message<W>) {
-        if let (Some(log), Message::Log(record)) = (&model.log, message) {
+        if let (Some(log), &Message::Log { entity, kind, facility, what }) = (&model.log, message) {
+            let record = Record { entity, kind, facility, what };
             log.write(&model.world, lp, event.time(), record);
         }
     }

@@ -28,6 +28,10 @@ pub trait World: Send + Sync + Sized + 'static {
     /// What is observed: the statistics of a site, which are the result of a run.
     type Observed: Statistics + fmt::Debug + Send + Serialize + DeserializeOwned;
 
+    /// Whether what happens to each process is told to an [`EventLog`](crate::EventLog). Its rows
+    /// are events, too, of a run with a log and of one without: the digest has them.
+    const EVENT_LOG: bool = false;
+
     /// A short name for reports.
     fn name(&self) -> &str;
 

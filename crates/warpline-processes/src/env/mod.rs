@@ -11,7 +11,7 @@ use crate::{
     Condition, Container, ContextOf, Resource, Store, World,
     event_log::What,
     host::{Core, Held, HoldsTooMany, Host, Kind, NONE, Queue, Ready, Status, Woken},
-    message::Message,
+    message::{Message, NEW},
     model::name_of_facility,
     process::ProcessKind,
 };
@@ -118,7 +118,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     pub fn spawn_at(&mut self, site: LpId, delay: f64, process: impl Into<W::Process>) {
         let entity = self.core.next_entity(self.cx);
         let process = process.into().into();
-        self.cx.send(site, delay, Message::Arrive { entity, is_new: true, process });
+        self.cx.send(site, delay, Message::Arrive { entity: entity | NEW, process });
     }
 
     /// This process, for others. In [`World::start`] there is none yet, and the handle is

@@ -1,8 +1,9 @@
 //! The event log: what happens to each process, as a table that process mining and animations read.
 //!
 //! A site sends each row as a non-blocking I/O event, so the log has what is committed, in the order
-//! of virtual time, whatever the engine. A world says nothing for it: rows are written where
-//! processes begin, queue, get, release, travel and end.
+//! of virtual time, whatever the engine. A world only says that it has a log
+//! ([`World::EVENT_LOG`]): rows are written where processes begin, queue, get, release, travel and
+//! end.
 //!
 //! The columns are those of `vidigi` (`entity_id`, `event_type`, `event`, `time`, `resource_id`), and
 //! the process and the site; `pm4py` takes `entity_id` for the case and `event` for the activity.
@@ -23,18 +24,10 @@ use crate::{World, model::facilities, process::ProcessKind};
 use file::File;
 use units::Units;
 
-/// What is sent: a row without its names.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    pub(crate) entity: u64,
-    pub(crate) kind: u16,
-    pub(crate) facility: u16,
-    pub(crate) what: What,
-}
-
 /// What happens to a process.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum What {
+pub enum What {
     Arrives,
     Queues,
     GivesUp,
@@ -42,6 +35,15 @@ pub(crate) enum What {
     Releases,
     Travels,
     Departs,
+}
+
+/// A row without its names, as it is sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub(crate) entity: u64,
+    pub(crate) kind: u16,
+    pub(crate) facility: u16,
+    pub(crate) what: What,
 }
 
 /// A row of the event log.
@@ -71,7 +73,7 @@ pub struct Row {
 /// ```no_run
 /// # use warpline::Simulation;
 /// # use warpline_processes::{EventLog, Processes, World};
-/// # fn run<W: World>(bank: W) -> Result<(), Box<dyn std::error::Error>> {
+/// # fn run<Bank: World>(bank: Bank) -> Result<(), Box<dyn std::error::Error>> {
 /// let log = EventLog::file("bank.csv")?;
 /// Simulation::new(Processes::new(bank).event_log(&log)).end(480.0).run()?;
 /// log.finish()?;
@@ -147,13 +149,13 @@ impl EventLog {
     }
 
     /// Writes what happened at a site.
-    pub(crate) fn write<W: World>(&self, world: &W, site: LpId, time: VirtualTime, record: &Record) {
+    pub(crate) fn write<W: World>(&self, world: &W, site: LpId, time: VirtualTime, record: Record) {
         let facility = match record.what {
             What::Arrives | What::Travels | What::Departs => None,
             _ => facilities(world, site).name(usize::from(record.facility)),
         };
         let mut log = self.log();
-        let resource_id = log.units.of(site, record);
+        let resource_id = log.units.of(site, &record);
         let row = Row {
             entity_id: record.entity,
             event_type: record.what.event_type(),

@@ -34,8 +34,8 @@ pub(crate) use slot::{Held, NONE, Slot, Status};
 
 use crate::{
     ContextOf, Resource, World,
-    event_log::{Record, What},
-    message::Message,
+    event_log::What,
+    message::{Message, NEW},
     process::ProcessKind,
 };
 
@@ -56,8 +56,6 @@ pub(crate) struct Core<W: World> {
     pub(crate) free: u32,
     /// How many processes were born here.
     pub(crate) born: u32,
-    /// Whether rows are sent to an event log.
-    pub(crate) is_logged: bool,
     /// Those who run before the event ends. Empty between events.
     #[serde(skip)]
     pub(crate) ready: VecDeque<Ready<W::Item>>,
@@ -106,7 +104,7 @@ pub enum Woken {
 }
 
 impl<W: World> Core<W> {
-    pub(crate) fn new(queues: Vec<Queue>, stores: usize, is_logged: bool) -> Self {
+    pub(crate) fn new(queues: Vec<Queue>, stores: usize) -> Self {
         let more = More {
             stores: std::iter::repeat_with(TrackedDeque::default).take(stores).collect(),
             classes: TrackedMap::default(),
@@ -118,28 +116,20 @@ impl<W: World> Core<W> {
             queues,
             free: NONE,
             born: 0,
-            is_logged,
             ready: VecDeque::new(),
             chain: Chain::default(),
             more: Box::new(more),
         }
     }
 
-    /// Sends a row to the event log, if there is one.
+    /// Sends a row to the event log, if the world has one.
     #[inline]
     pub(crate) fn log(&self, slot: u32, what: What, facility: usize, cx: &mut impl ContextOf<W>) {
-        if self.is_logged {
-            self.send_row(slot, what, facility, cx);
+        if W::EVENT_LOG {
+            let Slot { entity, kind, .. } = self.slots[slot as usize];
+            let row = Message::Log { entity, kind, facility: facility as u16, what };
+            cx.send_io(Io::NonBlocking, cx.me(), 0.0, row);
         }
-    }
-
-    // Apart, so that the code of a site without a log stays small.
-    #[cold]
-    #[inline(never)]
-    fn send_row(&self, slot: u32, what: What, facility: usize, cx: &mut impl ContextOf<W>) {
-        let Slot { entity, kind, .. } = self.slots[slot as usize];
-        let record = Record { entity, kind, facility: facility as u16, what };
-        cx.send_io(Io::NonBlocking, cx.me(), 0.0, Message::Log(record));
     }
 
     /// A slot for a process that is new here, and is put there by whoever calls this; and which of
@@ -171,7 +161,7 @@ impl<W: World> Core<W> {
     #[inline]
     pub(crate) fn next_entity(&mut self, cx: &mut impl ContextOf<W>) -> u64 {
         self.chain.head((self.free, self.born), cx);
-        self.born += 1;
+        self.born = self.born % (NEW as u32 - 1) + 1;
         u64::from(cx.me().get()) << 32 | u64::from(self.born)
     }
 

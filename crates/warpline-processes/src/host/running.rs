@@ -4,7 +4,7 @@ use super::{Core, Held, Host, Kind, NONE, Ready, Slot, Status, Woken};
 use crate::{
     ContextOf, Env, World,
     event_log::What,
-    message::Message,
+    message::{Message, NEW},
     model::{facilities, name_of_facility},
     process::{ProcessKind, Resume},
     rt::{CoroutineState, Pause},
@@ -42,16 +42,16 @@ impl<W: World> Host<W> {
                     core.time_out(slot, cx)
                 }
             }
-            Message::Arrive { entity, is_new, process } => {
+            Message::Arrive { entity, process } => {
                 let process = W::Process::arrived(process);
-                let (slot, generation) = self.core.allocate(*entity, process.kind(), cx);
-                if *is_new {
+                let (slot, generation) = self.core.allocate(entity & !NEW, process.kind(), cx);
+                if entity & NEW != 0 {
                     self.core.log(slot, What::Arrives, 0, cx);
                 }
                 let (held, woken) = (Held::NOTHING, Woken::Done);
                 Going { slot, generation, held, process, woken, item: None }
             }
-            Message::Log(_) => {
+            Message::Log { .. } => {
                 cx.fail(format_args!("a record of the event log is no event"));
                 return;
             }
@@ -111,7 +111,7 @@ impl<W: World> Host<W> {
                 let (entity, process) = (it.entity, process.into());
                 core.log(slot, What::Travels, 0, cx);
                 leave(core, slot, held, "travels away", world, cx);
-                cx.send(to, delay, Message::Arrive { entity, is_new: false, process });
+                cx.send(to, delay, Message::Arrive { entity, process });
             }
             CoroutineState::Complete(()) => {
                 core.log(slot, What::Departs, 0, cx);

@@ -204,6 +204,7 @@ impl World for Workshop {
     type Site = Floor;
     type Item = Item;
     type Observed = Observed;
+    const EVENT_LOG: bool = true;
 
     fn name(&self) -> &str {
         "workshop"
