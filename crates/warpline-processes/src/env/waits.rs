@@ -4,7 +4,7 @@ use super::{Env, absent, holds_too_many};
 use crate::{
     Condition, Container, ContextOf, Resource, Store, World,
     event_log::What,
-    host::{HoldsTooMany, Kind, Queue, Status, Woken},
+    host::{HoldsTooMany, Kind, Queue, Ready, Status, Victim, Woken},
     message::Message,
 };
 
@@ -96,15 +96,19 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
         if first.is_some_and(|first| first.priority >= priority) {
             return false;
         }
-        let of = number as u32;
-        let victim = self.core.more.holders.range((of, i32::MIN, 0)..(of + 1, i32::MIN, 0)).next();
-        let Some((&(_, lowest, _), &victim)) = victim else { return false };
-        if lowest >= priority || victim == self.slot {
-            return false;
+        match self.core.victim(number, priority, self.slot) {
+            Victim::Waits(victim) => {
+                self.core.change_holder(number, victim, (self.slot, priority), self.cx);
+                self.core.interrupt(self.world, victim, Woken::Preempted(resource), self.cx);
+                true
+            }
+            Victim::RunsFirst => {
+                let (slot, wait) = (self.slot, self.generation);
+                self.core.ready.push_back(Ready::Preempt { slot, wait, resource });
+                false
+            }
+            Victim::Nobody => false,
         }
-        self.core.change_holder(number, victim, (self.slot, priority), self.cx);
-        self.core.interrupt(self.world, victim, Woken::Preempted(resource), self.cx);
-        true
     }
 
     #[inline]

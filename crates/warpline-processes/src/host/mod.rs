@@ -29,7 +29,7 @@ use warpline::{Io, TrackedDeque, TrackedMap, Value};
 
 pub(crate) use queue::{Kind, Queue};
 use saving::Chain;
-pub(crate) use serving::HoldsTooMany;
+pub(crate) use serving::{HoldsTooMany, Victim};
 pub(crate) use slot::{Held, NONE, Slot, Status};
 
 use crate::{
@@ -87,6 +87,9 @@ pub(crate) enum Ready<I> {
     Goes { slot: u32, woken: Woken, item: Option<I> },
     /// It is interrupted once it waits again, if it does.
     Interrupt { slot: u32, life: u32, woken: Woken },
+    /// It waits for a resource, and takes a unit from a process that ran before, if that still has
+    /// it.
+    Preempt { slot: u32, wait: u32, resource: Resource },
 }
 
 /// How a wait ended.

@@ -85,6 +85,10 @@ impl<W: World> Host<W> {
                     }
                     None
                 }
+                Some(Ready::Preempt { slot, wait, resource }) => {
+                    self.core.preempt_later(world, (slot, wait), resource, cx);
+                    None
+                }
             };
         }
     }

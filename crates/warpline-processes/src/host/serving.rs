@@ -4,10 +4,20 @@
 //! next ([`Ready`]).
 
 use super::{Core, Kind, Ready, Status, Woken};
-use crate::{ContextOf, World, event_log::What};
+use crate::{ContextOf, Resource, World, event_log::What};
 
 /// A process that holds as many units as it can, and gets one more.
 pub(crate) struct HoldsTooMany(pub(crate) u32);
+
+/// Who loses a unit to a process of a higher priority.
+pub(crate) enum Victim {
+    Nobody,
+    /// This one, which waits.
+    Waits(u32),
+    /// One that runs before this event ends. It may give the unit back then, and cannot know
+    /// before that it is lost.
+    RunsFirst,
+}
 
 impl<W: World> Core<W> {
     /// Lets a process run later in this event: its wait is over. Its slot is saved.
@@ -95,6 +105,51 @@ impl<W: World> Core<W> {
         self.ready.push_back(Ready::Goes { slot: first, woken: Woken::Done, item: None });
         self.log(first, What::Uses, resource, cx);
         Ok(())
+    }
+
+    /// Who has a unit that a process of this priority may take: the one with the least priority,
+    /// and the last one of these.
+    pub(crate) fn victim(&self, resource: usize, priority: i32, by: u32) -> Victim {
+        let of = resource as u32;
+        let lower = self.more.holders.range((of, i32::MIN, 0)..(of, priority, 0));
+        let mut victim = Victim::Nobody;
+        for (_, &holder) in lower.filter(|(_, holder)| **holder != by) {
+            if self.slots[holder as usize].status != Status::Ready {
+                return Victim::Waits(holder);
+            }
+            victim = Victim::RunsFirst;
+        }
+        victim
+    }
+
+    /// Lets a process that waits for a resource take a unit from another one, which ran in the
+    /// meantime.
+    pub(crate) fn preempt_later(
+        &mut self,
+        world: &W,
+        (slot, wait): (u32, u32),
+        resource: Resource,
+        cx: &mut impl ContextOf<W>,
+    ) {
+        let number = resource.number();
+        let it = &self.slots[slot as usize];
+        let (is_first, priority) = (self.queues[number].head == slot, it.priority);
+        if it.generation != wait || it.status != Status::Queues || !is_first {
+            return;
+        }
+        match self.victim(number, priority, slot) {
+            Victim::Nobody => {}
+            Victim::RunsFirst => self.ready.push_back(Ready::Preempt { slot, wait, resource }),
+            Victim::Waits(victim) => {
+                self.save_queue(number, cx);
+                self.leave_first(number, cx);
+                self.change_holder(number, victim, (slot, priority), cx);
+                let it = &mut self.slots[slot as usize];
+                it.held = it.held.with(number).unwrap_or(it.held);
+                self.wake(slot, Woken::Done, None);
+                self.interrupt(world, victim, Woken::Preempted(resource), cx);
+            }
+        }
     }
 
     /// Takes a unit from one process, and gives it to another one that runs.
