@@ -4,9 +4,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn2::{
     Error, Expr, FnArg, GenericArgument, ItemFn, Macro, Pat, Path, PathArguments, Result,
-    ReturnType, Type,
-    spanned::Spanned,
-    visit::Visit,
+    ReturnType, Type, spanned::Spanned, visit::Visit,
 };
 
 use crate::{hoist, machine};

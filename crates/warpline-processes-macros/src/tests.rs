@@ -44,12 +44,35 @@ fn refused(function: TokenStream) -> String {
 fn mistakes_are_said_in_the_words_of_the_author() {
     let body = |body: TokenStream| refused(quote!(fn walker(env: &mut Env<Street>) { #body }));
     for (error, says) in [
-        (refused(quote!(fn walker() {})), "the first parameter of a process is `env: &mut Env<"),
-        (refused(quote!(fn walker(patience: f64) {})), "the first parameter of a process"),
-        (refused(quote!(async fn walker(env: &mut Env<Street>) {})), "no `async fn`"),
-        (refused(quote!(fn walker<T>(env: &mut Env<Street>) {})), "no generic parameters"),
+        (
+            refused(quote!(
+                fn walker() {}
+            )),
+            "the first parameter of a process is `env: &mut Env<",
+        ),
+        (
+            refused(quote!(
+                fn walker(patience: f64) {}
+            )),
+            "the first parameter of a process",
+        ),
+        (
+            refused(quote!(
+                async fn walker(env: &mut Env<Street>) {}
+            )),
+            "no `async fn`",
+        ),
+        (
+            refused(quote!(
+                fn walker<T>(env: &mut Env<Street>) {}
+            )),
+            "no generic parameters",
+        ),
         (body(quote!(hold!();)), "it is written `hold!(time)`"),
-        (body(quote!(acquire!(TELLER, patience = 3.0);)), "`acquire!` has no argument `patience`: "),
+        (
+            body(quote!(acquire!(TELLER, patience = 3.0);)),
+            "`acquire!` has no argument `patience`: ",
+        ),
         (body(quote!(get!(PARTS, timeout = 1.0, timeout = 2.0);)), "`timeout` is given twice"),
         (body(quote!(let x = travel!(there, 1.0);)), "`travel!` returns nothing"),
         (body(quote!((0..3).for_each(|_| hold!(1.0));)), "cannot wait in a closure"),
@@ -57,16 +80,30 @@ fn mistakes_are_said_in_the_words_of_the_author() {
         (body(quote!(println!("{}", hold!(1.0));)), "cannot lie in another macro: bind it first"),
         (body(quote!(if ready() && acquire!(TELLER) {})), "`acquire!` cannot wait here, because"),
         (body(quote!(let x = 1 + draw() + u32::from(hold!(1.0));)), "bind it first, `let ended = "),
-        (body(quote!(match 1 { x if hold!(1.0) => {} _ => {} })), "cannot wait here"),
+        (
+            body(quote!(match 1 {
+                x if hold!(1.0) => {}
+                _ => {}
+            })),
+            "cannot wait here",
+        ),
         (
             body(quote!(let begun = env.now(); hold!(1.0); note(begun);)),
             "cannot determine the type of `begun`, which is held across a wait; write an explicit",
         ),
-        (body(quote!(let at: &mut u32 = &mut env.site.at; hold!(1.0); *at += 1;)), "held across a wait but borrows"),
+        (
+            body(quote!(let at: &mut u32 = &mut env.site.at; hold!(1.0); *at += 1;)),
+            "held across a wait but borrows",
+        ),
     ] {
         assert!(error.contains(says), "{error}\n  and not: {says}");
         assert!(!error.contains("yield") && !error.contains("coroutine"), "{error}");
     }
-    let error = expand(quote!(fast), quote!(fn walker(env: &mut Env<Street>) {}));
+    let error = expand(
+        quote!(fast),
+        quote!(
+            fn walker(env: &mut Env<Street>) {}
+        ),
+    );
     assert!(error.expect_err("an error").to_string().contains("takes no arguments"));
 }

@@ -114,7 +114,8 @@ impl Bank {
 
     /// The mean number of those who wait: Erlang A, by the states of its Markov chain.
     pub(crate) fn queue_by_theory(&self) -> f64 {
-        let (come, serve, leave) = (1.0 / self.interarrival, 1.0 / self.service, 1.0 / self.patience);
+        let (come, serve, leave) =
+            (1.0 / self.interarrival, 1.0 / self.service, 1.0 / self.patience);
         let (mut weight, mut all, mut queue) = (1.0, 1.0, 0.0);
         for there in 1..500 {
             let waiting = f64::from((there as u32).saturating_sub(self.tellers));

@@ -8,7 +8,9 @@
 //! ```
 
 use serde::{Deserialize, Serialize};
-use warpline::{Counter, LpId, RunError, Simulation, State, Statistics, Tally, TrackedHistogram, Value};
+use warpline::{
+    Counter, LpId, RunError, Simulation, State, Statistics, Tally, TrackedHistogram, Value,
+};
 use warpline_processes::{
     ContextOf, Env, Facilities, Observations, Processes, World, facilities, process, processes,
 };

@@ -86,8 +86,7 @@ impl World for Network {
 }
 
 impl Network {
-    pub(crate) const EXAMPLE: Self =
-        Self { stations: 64, customers: 256, service: 1.0, way: 1.0 };
+    pub(crate) const EXAMPLE: Self = Self { stations: 64, customers: 256, service: 1.0, way: 1.0 };
 
     pub(crate) fn rate_by_theory(&self) -> f64 {
         support::throughput_of_closed(self.stations, self.customers, self.service, self.way)

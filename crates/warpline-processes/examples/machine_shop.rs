@@ -139,15 +139,8 @@ impl World for Shop {
 
 impl Shop {
     /// As many repairers as machines, so that no machine waits.
-    pub(crate) const EXAMPLE: Self = Self {
-        shops: 16,
-        machines: 4,
-        repairers: 4,
-        part: 10.0,
-        up: 300.0,
-        down: 30.0,
-        job: 30.0,
-    };
+    pub(crate) const EXAMPLE: Self =
+        Self { shops: 16, machines: 4, repairers: 4, part: 10.0, up: 300.0, down: 30.0, job: 30.0 };
 
     pub(crate) fn parts_by_theory(&self) -> f64 {
         let machines = self.shops as f64 * f64::from(self.machines);

@@ -8,8 +8,12 @@
 use std::{error::Error, time::Instant};
 
 use serde::{Deserialize, Serialize};
-use warpline::{Engine, LpId, Sequential, Simulation, State, Statistics, Tally, settings::EngineKind};
-use warpline_processes::{ContextOf, Env, Facilities, Processes, World, facilities, process, processes};
+use warpline::{
+    Engine, LpId, Sequential, Simulation, State, Statistics, Tally, settings::EngineKind,
+};
+use warpline_processes::{
+    ContextOf, Env, Facilities, Processes, World, facilities, process, processes,
+};
 
 facilities! {
     /// When each customer came.

@@ -107,7 +107,8 @@ impl Desks {
 
     /// The mean times of urgent customers and of the others.
     pub(crate) fn times_by_theory(&self) -> [f64; 2] {
-        let (urgent, all) = (self.service / self.urgent, self.service * (1.0 / self.urgent + 1.0 / self.normal));
+        let (urgent, all) =
+            (self.service / self.urgent, self.service * (1.0 / self.urgent + 1.0 / self.normal));
         [self.service / (1.0 - urgent), self.service / ((1.0 - urgent) * (1.0 - all))]
     }
 

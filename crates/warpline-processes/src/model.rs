@@ -10,8 +10,8 @@ use warpline::{
 
 use crate::{
     Facilities, Host, World,
-    host::Core,
     event_log::{EventLog, Record},
+    host::Core,
     message::Message,
     observations::{Observations, Summary},
     process::ProcessKind,

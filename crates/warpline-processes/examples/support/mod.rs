@@ -63,7 +63,12 @@ pub(crate) fn wait_in_mmc(servers: u32, interarrival: f64, service: f64) -> f64 
 
 /// Customers per unit of time that go through a closed network of like stations, with a constant
 /// delay on the way: mean value analysis.
-pub(crate) fn throughput_of_closed(stations: usize, customers: usize, service: f64, way: f64) -> f64 {
+pub(crate) fn throughput_of_closed(
+    stations: usize,
+    customers: usize,
+    service: f64,
+    way: f64,
+) -> f64 {
     let stations = stations as f64;
     let (mut queue, mut throughput) = (0.0, 0.0);
     for there in 1..=customers {

@@ -81,7 +81,10 @@ fn parquet(rows: &[Row]) -> parquet::errors::Result<Vec<u8>> {
         Arc::new(rows.iter().map(|row| Some(row.site)).collect::<UInt32Array>()),
     ];
     let batch = RecordBatch::try_from_iter_with_nullable(
-        Row::COLUMNS.iter().zip(columns).map(|(&name, column)| (name, column, name == "resource_id")),
+        Row::COLUMNS
+            .iter()
+            .zip(columns)
+            .map(|(&name, column)| (name, column, name == "resource_id")),
     )?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let mut bytes = Vec::new();

@@ -42,13 +42,7 @@ impl<W: World> Core<W> {
 
     /// Lets a process wait before others, whose priority is lower. The queue is saved, and has
     /// counted it.
-    fn enter_before(
-        &mut self,
-        queue: usize,
-        slot: u32,
-        priority: i32,
-        cx: &mut impl ContextOf<W>,
-    ) {
+    fn enter_before(&mut self, queue: usize, slot: u32, priority: i32, cx: &mut impl ContextOf<W>) {
         let before = self.last_at_least(queue, priority);
         let Self { slots, queues, chain, more, .. } = self;
         let of = &mut queues[queue];

@@ -138,7 +138,11 @@ impl Chain {
 impl<W: World> Core<W> {
     /// Saves a slot, before anything of it changes.
     #[inline]
-    pub(crate) fn save_slot(&mut self, slot: u32, cx: &mut impl ContextOf<W>) -> &mut Slot<W::Process> {
+    pub(crate) fn save_slot(
+        &mut self,
+        slot: u32,
+        cx: &mut impl ContextOf<W>,
+    ) -> &mut Slot<W::Process> {
         let it = &mut self.slots[slot as usize];
         self.chain.slot(slot, it, cx);
         it

@@ -6,10 +6,7 @@
 use std::fmt;
 
 use proptest::prelude::*;
-use warpline::{
-    Context, EventKey, Io, LpId, State, Stream, VirtualTime,
-    state::UndoLog,
-};
+use warpline::{Context, EventKey, Io, LpId, State, Stream, VirtualTime, state::UndoLog};
 
 use super::{Core, Host, Kind, NONE, Queue};
 use crate::{ContextOf, Empty, Env, World, message::Message, process, processes};
@@ -96,8 +93,12 @@ impl Context<Message<Street>> for Undoing {
 /// What happens to a queue.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Enter { priority: i32 },
-    Leave { which: usize },
+    Enter {
+        priority: i32,
+    },
+    Leave {
+        which: usize,
+    },
     LeaveFirst,
     /// The event ends.
     Commit,
