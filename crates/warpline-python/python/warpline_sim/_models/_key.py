@@ -96,6 +96,8 @@ class Key:
         elif isinstance(value, enum.Enum):
             self._bytes("enum", f"{kind.__module__}.{kind.__qualname__}.{value.name}".encode())
             self.add(value.value)
+        elif hasattr(value, "key") and _is_own(value):
+            self.add(value.key())
         elif isinstance(value, tuple | list):
             self._bytes("items", f"{_named(kind)} {len(value)}".encode())
             for item in value:
@@ -202,6 +204,11 @@ def _is_versioned(value: Any) -> bool:
         return False
     known = getattr(sys.modules.get(module), name, None)
     return module.split(".")[0] in _VERSIONED and known is value
+
+
+def _is_own(value: Any) -> bool:
+    """Whether it is a facility or a process of a world, which says itself what it is."""
+    return type(value).__module__.startswith("warpline_sim._processes")
 
 
 def _named(kind: type[Any]) -> str:

@@ -1,0 +1,294 @@
+"""Processes compiled by Numba: a generator becomes a function that resumes words in place.
+
+In compiled code a generator is ``{index, {arguments}, {held variables}}``: where it goes on, what it
+was called with, and what it needs behind a ``yield``. That lies on the stack while the process runs,
+and is made from the process's words and written back to them: first the index; then, at the
+beginning, the arguments, and later the held variables. The environment is no part of the words: its
+address is put where the generator has it. So two suspended processes that hold the same are equal,
+byte for byte, and no address is in them; what has one in itself, such as a list, is refused.
+
+This is how Numba 0.61 to 0.68 lays a generator out; ``tests/test_processes.py`` pins what is relied on.
+"""
+
+# Whoever checks a program of theirs need not have all that this may import.
+# mypy: disable-error-code="import-not-found, import-untyped"
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import cfunc, types
+from numba.core import cgutils
+from numba.core.errors import NumbaError
+from numba.core.registry import cpu_target
+from numba.core.serialize import loads, runtime_build_excinfo_struct
+from numba.extending import intrinsic
+
+from .._errors import ConfigurationError
+from .._models._compiler import (
+    ParametersType,
+    define_parameters,
+    in_words,
+    jitted,
+    numba_record,
+)
+from .._models._drawing import I32, I64, slot
+from .._models._key import Key
+from .._models._records import Record
+from ._env import END, RAISED, WORDS_MAX
+from ._facilities import Process, place_of
+from ._overloads import EnvType, value_of, word_of
+
+
+@dataclass
+class Place:
+    """A part of a generator: a number, or what is the same at every resumption."""
+
+    #: Where it is in the generator.
+    path: tuple[int, ...]
+    kind: Any
+    #: The type of what is no number: the environment or the parameters.
+    own: Any = None
+
+
+class Compiled:
+    """The functions of a world."""
+
+    def __init__(
+        self,
+        start: Callable[..., Any],
+        processes: list[Process],
+        records: tuple[Record, Record],
+    ) -> None:
+        site, parameters = records
+        key = Key()
+        for record in records:
+            key.add((record.dtype, record.arrays))
+        key.add(start)
+        for process in processes:
+            key.add((process.name, process.key(), process.function))
+        #: What the code depends on.
+        self.key = key.digest()
+        of_parameters = type("Parameters", (ParametersType,), {})
+        define_parameters(of_parameters, parameters)
+        own = of_parameters(name=f"Parameters_{self.key}_{id(self)}")
+        self._env = EnvType(f"{self.key}_{id(self)}", numba_record(site), own)
+        self._done: dict[int, Any] = {}
+        #: What has been compiled must stay.
+        self._functions: list[Any] = []
+        self.start = self._start(start)
+        #: Of each process the address of its function, and the words that it takes.
+        self.processes = [self._process(process) for process in processes]
+
+    def _typed(self, function: Any, told: str, arguments: list[Any]) -> Any:
+        """A function, compiled for its arguments."""
+        dispatcher = jitted(function, self._done)
+        signature = (self._env, *arguments)
+        try:
+            dispatcher.compile(signature)
+        except NumbaError as error:
+            raise ConfigurationError(in_words(error, told, function)) from error
+        return dispatcher.overloads[signature]
+
+    def _function(self, signature: Any, function: Any) -> int:
+        compiled = cfunc(signature, nopython=True)(function)
+        self._functions.append(compiled)
+        return int(compiled.address)
+
+    def _start(self, start: Callable[..., Any]) -> int:
+        call = _call(self._typed(start, "@world.start", []))
+        return self._function(types.int64(self._env), lambda own: call(own))
+
+    def _process(self, process: Process) -> tuple[int, int]:
+        kinds = [numba.from_dtype(kind.dtype) for kind in process.arguments.values()]
+        compiled = self._typed(process.function, "@world.process", kinds)
+        generator = compiled.signature.return_type
+        if not isinstance(generator, types.Generator):
+            told = f"{place_of(process.function)}: `{process.name}`"
+            raise ConfigurationError(f"{told} is no generator to Numba, but {generator}")
+        groups = _places(process, compiled, generator, self._env)
+        words = 1 + max(sum(place.own is None for place in group) for group in groups)
+        if words > WORDS_MAX:
+            raise ConfigurationError(
+                f"{place_of(process.function)}: `{process.name}` holds {words - 1} numbers across "
+                f"its waits, but may hold {WORDS_MAX - 1}"
+            )
+        advance = _advance(generator, groups)
+        signature = types.int64(types.CPointer(types.uint64), self._env)
+        return self._function(signature, lambda words, own: advance(words, own)), words
+
+
+def _places(process: Process, compiled: Any, generator: Any, env: Any) -> list[list[Place]]:
+    """The parts of a generator's arguments, and those of its held variables."""
+    struct = cpu_target.target_context.get_value_type(generator).pointee
+    kinds = ([kind for kind in generator.arg_types if not isinstance(kind, types.Omitted)],
+             list(generator.state_types))
+    groups = []
+    for group, of_group in enumerate(kinds, 1):
+        places: list[Place] = []
+        for number, kind in enumerate(of_group):
+            of_llvm = struct.elements[group].elements[number]
+            if kind == env or kind == env.parameters:
+                places.append(Place((group, number), of_llvm, kind))
+            elif isinstance(kind, types.NoneType | types.Dummy | types.Callable | types.Module):
+                continue  # It has no value beside its type.
+            elif not _numbers(of_llvm, (group, number), places):
+                _refuse(process, compiled, kind, env)
+        groups.append(places)
+    return groups
+
+
+def _numbers(kind: Any, path: tuple[int, ...], to: list[Place]) -> bool:
+    """Adds the numbers of a type; false if there is something else."""
+    if isinstance(kind, ir.IntType | ir.DoubleType | ir.FloatType):
+        to.append(Place(path, kind))
+        return not isinstance(kind, ir.IntType) or kind.width <= 64
+    if isinstance(kind, ir.LiteralStructType | ir.ArrayType):
+        parts = kind.elements if isinstance(kind, ir.LiteralStructType) else [kind.element] * kind.count
+        return all(_numbers(part, (*path, at), to) for at, part in enumerate(parts))
+    return False
+
+
+def _refuse(process: Process, compiled: Any, kind: Any, env: Any) -> None:
+    """What is held has an address, which means nothing after the wait."""
+    typemap = compiled.type_annotation.typemap
+    found = {name.split(".")[0] for name, of_name in typemap.items() if of_name == kind}
+    names = sorted(name for name in found if name.isidentifier())
+    held = f"`{' or '.join(names)}`" if names else "a value"
+    what = "what `env.site` is" if kind == env.site else f"of type {kind}"
+    raise ConfigurationError(
+        f"{place_of(process.function)}: `{process.name}` holds {held} ({what}) across a `yield`, "
+        "but a process that waits can hold only numbers and tuples of them: it may be copied, undone, "
+        "and sent elsewhere. Take it anew after the wait, or keep it in the site"
+    )
+
+
+def _advance(generator: Any, groups: list[list[Place]]) -> Any:
+    """Resumes the words of a process: returns what it asks for."""
+
+    @intrinsic
+    def advance(typing: Any, words: Any, own: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            words, env = args
+            struct = context.get_value_type(generator).pointee
+            frame = cgutils.alloca_once(builder, struct)
+            builder.store(ir.Constant(struct, None), frame)
+            first = builder.load(words)
+            index = builder.trunc(first, I32)
+            builder.store(index, cgutils.gep_inbounds(builder, frame, 0, 0))
+            is_new = builder.icmp_signed("==", index, I32(0))
+            with builder.if_else(is_new) as (new, old):
+                for branch, places in zip((new, old), groups, strict=True):
+                    with branch:
+                        _unpack(context, builder, (frame, words, env, own), places)
+            resume = context.get_generator_impl(generator)
+            status, asked = resume(context, builder, types.void(generator), [frame])
+            context.add_linking_libs(getattr(resume, "libs", ()))
+            result = cgutils.alloca_once_value(builder, I64(END))
+            with builder.if_then(status.is_ok):
+                _pack(builder, frame, words, groups[1])
+                index = builder.load(cgutils.gep_inbounds(builder, frame, 0, 0))
+                kind = builder.and_(first, I64(0xFFFF_FFFF_0000_0000))
+                builder.store(builder.or_(kind, builder.zext(index, I64)), words)
+                asked = context.cast(builder, asked, generator.yield_type, types.int64)
+                builder.store(asked, result)
+            failed = builder.and_(status.is_error, builder.not_(status.is_stop_iteration))
+            with builder.if_then(failed, likely=False):
+                _keep(builder, env, status)
+                builder.store(I64(RAISED), result)
+            return builder.load(result)
+
+        return types.int64(words, own), generate
+
+    return advance
+
+
+def _unpack(
+    context: Any, builder: Any, values: tuple[Any, Any, Any, Any], places: list[Place]
+) -> None:
+    """Writes the parts of a generator from the words of a process."""
+    frame, words, env, of_env = values
+    at = 1
+    for place in places:
+        to = cgutils.gep_inbounds(builder, frame, 0, *place.path)
+        if place.own is None:
+            word = builder.load(cgutils.gep_inbounds(builder, words, at))
+            builder.store(value_of(builder, word, place.kind), to)
+            at += 1
+        elif place.own == of_env:
+            builder.store(env, to)
+        else:
+            pointer = builder.load(slot(builder, env, "parameters", place.kind))
+            builder.store(pointer, to)
+
+
+def _pack(builder: Any, frame: Any, words: Any, places: list[Place]) -> None:
+    """Writes the words of a process from the parts of its generator."""
+    at = 1
+    for place in places:
+        if place.own is None:
+            value = builder.load(cgutils.gep_inbounds(builder, frame, 0, *place.path))
+            builder.store(word_of(builder, value), cgutils.gep_inbounds(builder, words, at))
+            at += 1
+
+
+def _keep(builder: Any, env: Any, status: Any) -> None:
+    """Keeps the address of an exception."""
+    address = builder.ptrtoint(status.excinfoptr, I64)
+    builder.store(address, slot(builder, env, "exception", I64))
+
+
+def _call(compiled: Any) -> Any:
+    """Calls a compiled function with the environment: 0, or that it has raised an exception."""
+
+    @intrinsic
+    def call(typing: Any, own: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            function = context.declare_function(builder.module, compiled.fndesc)
+            context.add_linking_libs([compiled.library])
+            of_call = compiled.signature
+            status, _ = context.call_conv.call_function(
+                builder, function, of_call.return_type, of_call.args, args
+            )
+            with builder.if_then(status.is_error, likely=False):
+                _keep(builder, args[0], status)
+            return builder.select(status.is_error, I64(RAISED), I64(END))
+
+        return types.int64(own), generate
+
+    return call
+
+
+class _Raised(ctypes.Structure):
+    """An exception of Numba: pickled, with arguments beside it if they were not known before."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("length", ctypes.c_int32),
+        ("arguments", ctypes.c_void_p),
+        ("unwrap", ctypes.c_void_p),
+        ("count", ctypes.c_int32),
+    ]
+
+
+def exception_at(address: int) -> Exception | None:
+    """The exception that a function has kept, with its place in a note."""
+    if not address:
+        return None
+    found = _Raised.from_address(address)
+    pickled = ctypes.string_at(found.data, found.length)
+    if found.count > 0:
+        unwrap = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(found.unwrap)
+        kind, arguments, place = runtime_build_excinfo_struct(pickled, unwrap(found.arguments))
+    else:
+        kind, arguments, place = loads(pickled)
+    raised = kind(*(arguments or ()))
+    if place is not None:
+        name, file, line = place
+        raised.add_note(f'File "{file}", line {line}, in {name}')
+    return raised if isinstance(raised, Exception) else None
