@@ -69,7 +69,6 @@ where
     Process<N>: Class,
 {
     let start = env.world.0.description.start;
-    let stream = env.rng().words();
     let mut context = context_of(env);
     // SAFETY: whoever made the world has promised that the function keeps to its argument, which
     // outlives the call (RESUME-A).
@@ -77,7 +76,7 @@ where
     let exception = context.exception;
     settle(context);
     if status == RAISED {
-        raised(env, Role::Start, stream, exception, &[]);
+        raised(env, Role::Start, exception, &[]);
     }
 }
 
@@ -101,7 +100,6 @@ where
         let kind = (self.0[0] >> 32) as usize;
         let resume = env.world.0.description.processes[kind].resume;
         loop {
-            let (stream, before) = (env.rng().words(), self.clone());
             let mut context = context_of(env);
             // SAFETY: whoever made the world has promised that the function keeps to its arguments.
             // The process is borrowed by this call alone, and the context outlives it (RESUME-A).
@@ -109,7 +107,7 @@ where
             let ProcessContext { time, value, number, priority, preempt, exception, .. } = context;
             settle(context);
             match asked {
-                RAISED => raised(env, Role::Resume, stream, exception, &before.0),
+                RAISED => raised(env, Role::Resume, exception, &self.0),
                 END => return CoroutineState::Complete(()),
                 TRAVEL => {
                     let to = site(env, number);
@@ -144,13 +142,13 @@ fn waits<const N: usize, C: ContextOf<Typed<N>>>(
 where
     Process<N>: Class,
 {
+    if asked == HOLD {
+        env.__hold(time, true);
+        return true;
+    }
     let (facility, name) = (number as u16, name_of(env, number));
     let priority = priority as i32;
     match asked {
-        HOLD => {
-            env.__hold(time, true);
-            true
-        }
         ACQUIRE => env.__acquire(Resource::new(facility, name), time, priority, preempt != 0, true),
         GET => env.__get(Store::new(facility, name), time, priority, true),
         PUT => env.__put(Store::new(facility, name), value, time, priority, true),
@@ -193,12 +191,11 @@ where
     LpId::new(number)
 }
 
-/// Ends the run: a function has raised an exception. Keeps what it had before it.
+/// Ends the run: a function has raised an exception, which is kept.
 #[cold]
 fn raised<const N: usize, C: ContextOf<Typed<N>>>(
     env: &mut Env<'_, Typed<N>, C>,
     role: Role,
-    stream: [u64; 2],
     exception: u64,
     state: &[u64],
 ) where
@@ -209,7 +206,7 @@ fn raised<const N: usize, C: ContextOf<Typed<N>>>(
         event: env.cx.event_key().copied(),
         lp: env.here().get(),
         now: env.now(),
-        stream,
+        stream: env.rng().words(),
         note: exception,
         state: state.to_vec(),
         message: None,

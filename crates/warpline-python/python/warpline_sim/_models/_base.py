@@ -39,12 +39,9 @@ class Base:
         self._finish = finish
         return finish
 
-    def run(self, params: Any = None, **keywords: Any) -> Report:
-        """Runs the model."""
-        raise NotImplementedError
-
     def _sweep(
         self,
+        run: Callable[..., Report],
         params: Any,
         vary: Mapping[str, Iterable[Any]] | None,
         progress: Progress,
@@ -61,7 +58,7 @@ class Base:
                 chosen = dict(zip(varied, point, strict=True))
                 own = {name: chosen[name] for name in fields}
                 more = {name: value for name, value in chosen.items() if name not in fields}
-                report = self.run(base | own, **{**keywords, **more})
+                report = run(base | own, **{**keywords, **more})
                 if report.interrupted:
                     break
                 cells = {key: plain(value) for key, value in chosen.items()}

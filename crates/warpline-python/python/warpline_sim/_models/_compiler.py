@@ -326,7 +326,9 @@ def in_words(error: NumbaError, told: str, handler: Any) -> str:
     code = handler.__code__
     place = next((place for place in places if "/_warpline_" not in place[0]), None)
     file, line = place or (code.co_filename, code.co_firstlineno)
-    lines = [line.strip() for line in text.splitlines()]
+    # Where a method of ours refuses its arguments, Numba tells first that there is no other.
+    own = re.findall(r"raised a specific error:\s+TypingError: (.+)", text)
+    lines = own[:1] + [line.strip() for line in text.splitlines()]
     said = [line for line in lines if line and not line.startswith(("Failed in", "During:", "- "))]
     what = said[0].split(": %")[0] if said else type(error).__name__
     statement = re.search(r'lowering "(.+?)" at ', text)

@@ -218,9 +218,9 @@ class Model(Base):
         of_links = None if links is None else links_of(links, lps)
         initial = self._initial(keywords["states"], lps)
         # What ranks compare: not the record of parameters, which has addresses.
-        plain = {name: whole[name] for name in self._params.fields if name not in self._params.arrays}
+        fixed = {name: whole[name] for name in self._params.fields if name not in self._params.arrays}
         identity = Key()
-        identity.add((runner.key, plain, arrays, np.asarray(of_links or (), float), initial))
+        identity.add((runner.key, fixed, arrays, np.asarray(of_links or (), float), initial))
         written = SimpleNamespace(
             name=self.name,
             lps=lps,
@@ -275,7 +275,7 @@ class Model(Base):
 
         ``model.sweep({"mean": 1.0}, {"mean": [0.5, 1.0], "seed": range(3)}, lps=64, end=100)``
         """
-        return self._sweep(params, vary, progress, {"lps": lps, **keywords})
+        return self._sweep(self.run, params, vary, progress, {"lps": lps, **keywords})
 
     def prepared_for(
         self, base: Prepared, params: Any, settings: dict[str, Any], given: Mapping[str, Any]

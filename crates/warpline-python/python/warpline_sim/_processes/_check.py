@@ -52,11 +52,9 @@ class _ProcessChecker(Checker):
 
     def _of_env(self, node: ast.AST, names: list[str]) -> str | None:
         """The name of what a node takes of the environment."""
-        is_env = (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == self.context
-        )
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            return None
+        is_env = node.value.id == self.context
         return node.attr if is_env and node.attr in names else None
 
     def _is_model(self, node: ast.AST) -> bool:

@@ -15,7 +15,6 @@ This is how Numba 0.61 to 0.68 lays a generator out; ``tests/test_processes.py``
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +25,6 @@ from numba import cfunc, types
 from numba.core import cgutils
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
-from numba.core.serialize import loads, runtime_build_excinfo_struct
 from numba.extending import intrinsic
 
 from .._errors import ConfigurationError
@@ -54,6 +52,13 @@ class Place:
     kind: Any
     #: The type of what is no number: the environment or the parameters.
     own: Any = None
+    #: The value of what is always the same.
+    constant: int | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it takes a word."""
+        return self.own is None and self.constant is None
 
 
 class Compiled:
@@ -112,15 +117,25 @@ class Compiled:
             told = f"{place_of(process.function)}: `{process.name}`"
             raise ConfigurationError(f"{told} is no generator to Numba, but {generator}")
         groups = _places(process, compiled, generator, self._env)
-        words = 1 + max(sum(place.own is None for place in group) for group in groups)
+        words = 1 + max(sum(place.is_held for place in group) for group in groups)
         if words > WORDS_MAX:
             raise ConfigurationError(
                 f"{place_of(process.function)}: `{process.name}` holds {words - 1} numbers across "
                 f"its waits, but may hold {WORDS_MAX - 1}"
             )
+        _inline(compiled.library, generator)
         advance = _advance(generator, groups)
         signature = types.int64(types.CPointer(types.uint64), self._env)
         return self._function(signature, lambda words, own: advance(words, own)), words
+
+
+def _inline(library: Any, generator: Any) -> None:
+    """Lets the body of a generator be a part of the function that resumes it: then what it holds
+    need not lie in memory while it runs."""
+    name = cpu_target.target_context.get_generator_desc(generator).mangled_name
+    for function in library._final_module.functions:
+        if function.name == name:
+            function.add_function_attribute("alwaysinline")
 
 
 def _places(process: Process, compiled: Any, generator: Any, env: Any) -> list[list[Place]]:
@@ -135,12 +150,29 @@ def _places(process: Process, compiled: Any, generator: Any, env: Any) -> list[l
             of_llvm = struct.elements[group].elements[number]
             if kind == env or kind == env.parameters:
                 places.append(Place((group, number), of_llvm, kind))
+            elif isinstance(kind, types.IntegerLiteral | types.BooleanLiteral):
+                constant = int(kind.literal_value)
+                places.append(Place((group, number), of_llvm, constant=constant))
             elif isinstance(kind, types.NoneType | types.Dummy | types.Callable | types.Module):
                 continue  # It has no value beside its type.
-            elif not _numbers(of_llvm, (group, number), places):
+            elif not (_is_plain(kind) and _numbers(of_llvm, (group, number), places)):
                 _refuse(process, compiled, kind, env)
         groups.append(places)
     return groups
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether a value of this type means the same wherever its process is: it has numbers only."""
+    if isinstance(kind, types.BaseTuple):
+        return all(_is_plain(part) for part in kind)
+    if isinstance(kind, types.Optional):
+        return _is_plain(kind.type)
+    if isinstance(kind, types.UniTupleIter):
+        return _is_plain(kind.container)
+    if isinstance(kind, types.EnumerateType):
+        return _is_plain(kind.source_type)
+    numbers = (types.Number, types.Boolean, types.RangeType, types.RangeIteratorType)
+    return isinstance(kind, (*numbers, types.NoneType))
 
 
 def _numbers(kind: Any, path: tuple[int, ...], to: list[Place]) -> bool:
@@ -216,10 +248,12 @@ def _unpack(
     at = 1
     for place in places:
         to = cgutils.gep_inbounds(builder, frame, 0, *place.path)
-        if place.own is None:
+        if place.is_held:
             word = builder.load(cgutils.gep_inbounds(builder, words, at))
             builder.store(value_of(builder, word, place.kind), to)
             at += 1
+        elif place.constant is not None:
+            builder.store(place.kind(place.constant), to)
         elif place.own == of_env:
             builder.store(env, to)
         else:
@@ -231,7 +265,7 @@ def _pack(builder: Any, frame: Any, words: Any, places: list[Place]) -> None:
     """Writes the words of a process from the parts of its generator."""
     at = 1
     for place in places:
-        if place.own is None:
+        if place.is_held:
             value = builder.load(cgutils.gep_inbounds(builder, frame, 0, *place.path))
             builder.store(word_of(builder, value), cgutils.gep_inbounds(builder, words, at))
             at += 1
@@ -262,33 +296,3 @@ def _call(compiled: Any) -> Any:
         return types.int64(own), generate
 
     return call
-
-
-class _Raised(ctypes.Structure):
-    """An exception of Numba: pickled, with arguments beside it if they were not known before."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("length", ctypes.c_int32),
-        ("arguments", ctypes.c_void_p),
-        ("unwrap", ctypes.c_void_p),
-        ("count", ctypes.c_int32),
-    ]
-
-
-def exception_at(address: int) -> Exception | None:
-    """The exception that a function has kept, with its place in a note."""
-    if not address:
-        return None
-    found = _Raised.from_address(address)
-    pickled = ctypes.string_at(found.data, found.length)
-    if found.count > 0:
-        unwrap = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(found.unwrap)
-        kind, arguments, place = runtime_build_excinfo_struct(pickled, unwrap(found.arguments))
-    else:
-        kind, arguments, place = loads(pickled)
-    raised = kind(*(arguments or ()))
-    if place is not None:
-        name, file, line = place
-        raised.add_note(f'File "{file}", line {line}, in {name}')
-    return raised if isinstance(raised, Exception) else None

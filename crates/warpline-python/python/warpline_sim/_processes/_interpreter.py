@@ -91,7 +91,7 @@ class Environment(Context):
 
     @property
     def here(self) -> int:
-        return self.me_of_lp
+        return int(self.me_of_lp)
 
     @property
     def site(self) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -143,7 +144,7 @@ class World(Base):
 
     # Runs.
 
-    def run(  # type: ignore[override]
+    def run(
         self,
         params: Any = None,
         *,
@@ -219,7 +220,7 @@ class World(Base):
         **keywords: Unpack[Keywords],
     ) -> Table:
         """Runs the world for every combination of the values of ``vary``, as :meth:`Model.sweep`."""
-        return self._sweep(params, vary, progress, {"sites": sites, **keywords})
+        return self._sweep(self.run, params, vary, progress, {"sites": sites, **keywords})
 
     def compiled(self) -> Any:
         """The processes, compiled. A run does this by itself; a call moves the time it takes."""
@@ -277,7 +278,7 @@ class World(Base):
             finish=None if self._finish is None else self._results(view, sites),
         )
         settings["placement"] = placement_of(keywords["placement"], sites)
-        return Prepared(written, runner, view)
+        return Prepared(written, runner, view, list(self._processes))
 
 
 @dataclass
@@ -288,19 +289,29 @@ class Prepared:
     written: SimpleNamespace
     runner: Any
     view: View
+    processes: list[Process]
 
     def own(self, error: ModelError) -> Exception:
         """The exception of the process itself, if one has raised."""
         failure = getattr(error, "_failure", None)
         if failure is None:
             return error
-        if isinstance(self.runner, Interpreted):
-            raised = self.runner.error
-        else:
-            from ._compiler import exception_at
-
-            raised = exception_at(failure[3])
+        raised = self._raised(failure[3], failure[4])
         if raised is None:
             return error
         raised.add_note(str(error))
+        return raised
+
+    def _raised(self, address: int, state: bytes) -> Exception | None:
+        """The exception whose address a process has kept, which has this state."""
+        if isinstance(self.runner, Interpreted):
+            return self.runner.error
+        from ._raised import exception_at, wait_in
+
+        raised = exception_at(address)
+        if raised is not None and state:
+            word = int.from_bytes(state[:8], sys.byteorder)
+            wait = wait_in(self.processes[word >> 32], word & 0xFFFF_FFFF)
+            if wait is not None:
+                raised.add_note(wait)
         return raised
