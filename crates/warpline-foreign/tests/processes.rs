@@ -68,8 +68,7 @@ fn count_one(context: *mut ProcessContext) {
 }
 
 fn spawn(context: *mut ProcessContext, kind: i64, words: &[u64]) -> i64 {
-    type Spawn =
-        unsafe extern "C" fn(*mut ProcessContext, i64, *const u64, i64, i64, f64) -> i64;
+    type Spawn = unsafe extern "C" fn(*mut ProcessContext, i64, *const u64, i64, i64, f64) -> i64;
     let spawn: Spawn = read(context, "spawn");
     // SAFETY: the function is called with the context that it came with, and with these words.
     unsafe { spawn(context, kind, words.as_ptr(), words.len() as i64, -1, 0.0) }
@@ -146,11 +145,8 @@ unsafe extern "C" fn thief(process: *mut u64, context: *mut ProcessContext) -> i
 }
 
 fn world(first: unsafe extern "C" fn(*mut u64, *mut ProcessContext) -> i64) -> ForeignWorld {
-    let process = |name: &str, resume, words| ProcessDescription {
-        name: name.to_owned(),
-        resume,
-        words,
-    };
+    let process =
+        |name: &str, resume, words| ProcessDescription { name: name.to_owned(), resume, words };
     let facility = Facility {
         name: "teller".to_owned(),
         kind: FacilityKind::Resource,
@@ -223,8 +219,7 @@ fn a_mistake_ends_the_run_and_passes_no_foreign_frame() {
 
 #[test]
 fn descriptions_that_do_not_fit_are_refused() {
-    let process =
-        ProcessDescription { name: "large".to_owned(), resume: arrivals, words: 1000 };
+    let process = ProcessDescription { name: "large".to_owned(), resume: arrivals, words: 1000 };
     let description = WorldDescription {
         name: "refused".to_owned(),
         sites: 1,

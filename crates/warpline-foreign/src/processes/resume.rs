@@ -5,7 +5,7 @@
 use std::{
     ffi::c_void,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    slice,
+    ptr, slice,
 };
 
 use warpline::LpId;
@@ -101,9 +101,11 @@ where
         let resume = env.world.0.description.processes[kind].resume;
         loop {
             let mut context = context_of(env);
+            let mut words = one_by_one(&self.0);
             // SAFETY: whoever made the world has promised that the function keeps to its arguments.
-            // The process is borrowed by this call alone, and the context outlives it (RESUME-A).
-            let asked = unsafe { resume(self.0.as_mut_ptr(), &raw mut context) };
+            // The words are here, and the context outlives the call (RESUME-A).
+            let asked = unsafe { resume(words.as_mut_ptr(), &raw mut context) };
+            self.0 = one_by_one(&words);
             let ProcessContext { time, value, number, priority, preempt, exception, .. } = context;
             settle(context);
             match asked {
@@ -121,6 +123,14 @@ where
             }
         }
     }
+}
+
+/// A copy of words that have just been written, one after the other: two that are read as one, and
+/// were not written as one, wait for both writes to end.
+#[inline(always)]
+fn one_by_one<const N: usize>(words: &[u64; N]) -> [u64; N] {
+    // SAFETY: they are borrowed.
+    std::array::from_fn(|at| unsafe { ptr::read_volatile(&raw const words[at]) })
 }
 
 /// The details of what a process asks for.

@@ -21,10 +21,8 @@ impl<const N: usize> Process<N> {
     /// A process of this kind with these words, of which the first has no kind yet.
     #[inline]
     pub(super) fn new(kind: u32, words: &[u64]) -> Self {
-        let mut all = [0; N];
-        for (to, word) in all.iter_mut().zip(words) {
-            *to = *word;
-        }
+        // They are few, so a loop is faster than a call that copies.
+        let mut all: [u64; N] = std::array::from_fn(|at| words.get(at).copied().unwrap_or(0));
         all[0] |= u64::from(kind) << 32;
         Self(all)
     }

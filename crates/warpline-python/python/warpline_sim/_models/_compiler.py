@@ -311,10 +311,8 @@ class Compiled:
                 raise ConfigurationError(in_words(error, decorator(role), self._handlers[role])) from error
         self._functions.append(compiled)
         library, code = compiled._library, None
-        if not compiled.cache_hits and not library.has_dynamic_globals:
-            needed = [*library._final_module.functions, *library._final_module.global_variables]
-            if all(_is_common(one.name) for one in needed if one.is_declaration):
-                code = library._get_compiled_object()
+        if not compiled.cache_hits and is_alone(library):
+            code = library._get_compiled_object()
         return int(compiled.address), compiled._wrapper_name, code
 
 
@@ -334,6 +332,14 @@ def in_words(error: NumbaError, told: str, handler: Any) -> str:
     statement = re.search(r'lowering "(.+?)" at ', text)
     where = f" in `{statement[1].replace('(state)', 'state')}`" if statement else ""
     return f"{file}:{line}: `{told}` cannot be compiled{where}: {what:.300}"
+
+
+def is_alone(library: Any) -> bool:
+    """Whether compiled code needs nothing of Numba's, and no address of this process."""
+    needed = [*library._final_module.functions, *library._final_module.global_variables]
+    return not library.has_dynamic_globals and all(
+        _is_common(one.name) for one in needed if one.is_declaration
+    )
 
 
 def _is_common(symbol: str) -> bool:

@@ -24,6 +24,9 @@ from typing import Any
 
 import numpy as np
 
+#: What compiled code calls of this package. What else it has may have the name of an attribute, as
+#: `params`.
+_CALLED = frozenset({"add_level", "count", "set_level", "tally"})
 #: Modules whose version is part of a key, and not what they have.
 _VERSIONED = ("numpy", "math", "cmath", "numba", "builtins")
 
@@ -187,6 +190,8 @@ class Key:
         self._bytes("module", module.__name__.encode())
         if module.__name__.split(".")[0] in _VERSIONED:
             return
+        if module.__name__ == __package__.split(".")[0]:
+            names &= _CALLED
         self._is_known(module)
         if (id(module), names) in self._asked:
             return

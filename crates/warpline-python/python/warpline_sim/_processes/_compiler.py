@@ -21,22 +21,22 @@ from typing import Any
 
 import numba
 from llvmlite import ir
-from numba import cfunc, types
+from numba import types
 from numba.core import cgutils
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic
 
 from .._errors import ConfigurationError
 from .._models._compiler import (
     ParametersType,
     define_parameters,
     in_words,
+    is_alone,
     jitted,
     numba_record,
 )
-from .._models._drawing import I32, I64, slot
-from .._models._key import Key
+from .._models._drawing import I8, I32, I64, slot
 from .._models._records import Record
 from ._env import END, RAISED, WORDS_MAX
 from ._facilities import Process, place_of
@@ -61,34 +61,23 @@ class Place:
         return self.own is None and self.constant is None
 
 
-class Compiled:
-    """The functions of a world."""
+#: A compiled function: its address, its symbol, its machine code, if that can be loaded without
+#: Numba, and the words of the process.
+Function = tuple[int, str, bytes | None, int]
 
-    def __init__(
-        self,
-        start: Callable[..., Any],
-        processes: list[Process],
-        records: tuple[Record, Record],
-    ) -> None:
+
+class Compiled:
+    """The functions of a world, ready to be compiled."""
+
+    def __init__(self, key: str, records: tuple[Record, Record]) -> None:
         site, parameters = records
-        key = Key()
-        for record in records:
-            key.add((record.dtype, record.arrays))
-        key.add(start)
-        for process in processes:
-            key.add((process.name, process.key(), process.function))
-        #: What the code depends on.
-        self.key = key.digest()
         of_parameters = type("Parameters", (ParametersType,), {})
         define_parameters(of_parameters, parameters)
-        own = of_parameters(name=f"Parameters_{self.key}_{id(self)}")
-        self._env = EnvType(f"{self.key}_{id(self)}", numba_record(site), own)
+        own = of_parameters(name=f"Parameters_{key}_{id(self)}")
+        self._env = EnvType(f"{key}_{id(self)}", numba_record(site), own)
         self._done: dict[int, Any] = {}
         #: What has been compiled must stay.
         self._functions: list[Any] = []
-        self.start = self._start(start)
-        #: Of each process the address of its function, and the words that it takes.
-        self.processes = [self._process(process) for process in processes]
 
     def _typed(self, function: Any, told: str, arguments: list[Any]) -> Any:
         """A function, compiled for its arguments."""
@@ -100,16 +89,33 @@ class Compiled:
             raise ConfigurationError(in_words(error, told, function)) from error
         return dispatcher.overloads[signature]
 
-    def _function(self, signature: Any, function: Any) -> int:
-        compiled = cfunc(signature, nopython=True)(function)
-        self._functions.append(compiled)
-        return int(compiled.address)
+    def _function(self, name: str, generate: Any, words: int) -> Function:
+        """A function for the engine, of addresses to a number, with what `generate` generates."""
+        context = cpu_target.target_context
+        symbol = f"warpline_{name}_{id(self)}"
+        library = context.codegen().create_library(symbol)
+        module = library.create_ir_module(symbol)
+        kinds = [I8.as_pointer()] if words == 0 else [I64.as_pointer(), I8.as_pointer()]
+        function = ir.Function(module, ir.FunctionType(I64, kinds), symbol)
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        with global_compiler_lock:
+            with context.push_code_library(library):
+                builder.ret(generate(context, builder, *function.args))
+            library.add_ir_module(module)
+            library.finalize()
+            code = None
+            if is_alone(library):
+                code = library.codegen._tm.emit_object(library._final_module)
+            address = library.get_pointer_to_function(symbol)
+        self._functions.append(library)
+        return int(address), symbol, code, words
 
-    def _start(self, start: Callable[..., Any]) -> int:
-        call = _call(self._typed(start, "@world.start", []))
-        return self._function(types.int64(self._env), lambda own: call(own))
+    def start(self, start: Callable[..., Any]) -> Function:
+        """What spawns the first processes."""
+        return self._function("start", _call(self._typed(start, "@world.start", [])), 0)
 
-    def _process(self, process: Process) -> tuple[int, int]:
+    def process(self, process: Process) -> Function:
+        """What lets a process of a kind go on."""
         kinds = [numba.from_dtype(kind.dtype) for kind in process.arguments.values()]
         compiled = self._typed(process.function, "@world.process", kinds)
         generator = compiled.signature.return_type
@@ -124,9 +130,7 @@ class Compiled:
                 f"its waits, but may hold {WORDS_MAX - 1}"
             )
         _inline(compiled.library, generator)
-        advance = _advance(generator, groups)
-        signature = types.int64(types.CPointer(types.uint64), self._env)
-        return self._function(signature, lambda words, own: advance(words, own)), words
+        return self._function(process.name, _advance(generator, groups), words)
 
 
 def _inline(library: Any, generator: Any) -> None:
@@ -203,48 +207,58 @@ def _refuse(process: Process, compiled: Any, kind: Any, env: Any) -> None:
 def _advance(generator: Any, groups: list[list[Place]]) -> Any:
     """Resumes the words of a process: returns what it asks for."""
 
-    @intrinsic
-    def advance(typing: Any, words: Any, own: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            words, env = args
-            struct = context.get_value_type(generator).pointee
-            frame = cgutils.alloca_once(builder, struct)
-            builder.store(ir.Constant(struct, None), frame)
-            first = builder.load(words)
-            index = builder.trunc(first, I32)
-            builder.store(index, cgutils.gep_inbounds(builder, frame, 0, 0))
-            is_new = builder.icmp_signed("==", index, I32(0))
-            with builder.if_else(is_new) as (new, old):
-                for branch, places in zip((new, old), groups, strict=True):
-                    with branch:
-                        _unpack(context, builder, (frame, words, env, own), places)
-            resume = context.get_generator_impl(generator)
-            status, asked = resume(context, builder, types.void(generator), [frame])
-            context.add_linking_libs(getattr(resume, "libs", ()))
-            result = cgutils.alloca_once_value(builder, I64(END))
-            with builder.if_then(status.is_ok):
-                _pack(builder, frame, words, groups[1])
-                index = builder.load(cgutils.gep_inbounds(builder, frame, 0, 0))
-                kind = builder.and_(first, I64(0xFFFF_FFFF_0000_0000))
-                builder.store(builder.or_(kind, builder.zext(index, I64)), words)
-                asked = context.cast(builder, asked, generator.yield_type, types.int64)
-                builder.store(asked, result)
-            failed = builder.and_(status.is_error, builder.not_(status.is_stop_iteration))
-            with builder.if_then(failed, likely=False):
-                _keep(builder, env, status)
-                builder.store(I64(RAISED), result)
-            return builder.load(result)
+    def generate(context: Any, builder: Any, words: Any, env: Any) -> Any:
+        struct = context.get_value_type(generator).pointee
+        frame = cgutils.alloca_once(builder, struct)
+        builder.store(ir.Constant(struct, None), frame)
+        first = builder.load(words)
+        index = builder.trunc(first, I32)
+        builder.store(index, cgutils.gep_inbounds(builder, frame, 0, 0))
+        is_new = builder.icmp_signed("==", index, I32(0))
+        with builder.if_else(is_new) as (new, old):
+            for branch, places in zip((new, old), groups, strict=True):
+                with branch:
+                    _unpack(builder, (frame, words, env), places)
+        resume = context.get_generator_impl(generator)
+        status, asked = resume(context, builder, types.void(generator), [frame])
+        context.add_linking_libs(getattr(resume, "libs", ()))
+        result = cgutils.alloca_once_value(builder, I64(END))
+        with builder.if_then(status.is_ok):
+            _pack(builder, frame, words, groups[1])
+            index = builder.load(cgutils.gep_inbounds(builder, frame, 0, 0))
+            kind = builder.and_(first, I64(0xFFFF_FFFF_0000_0000))
+            builder.store(builder.or_(kind, builder.zext(index, I64)), words)
+            asked = context.cast(builder, asked, generator.yield_type, types.int64)
+            builder.store(asked, result)
+        failed = builder.and_(status.is_error, builder.not_(status.is_stop_iteration))
+        with builder.if_then(failed, likely=False):
+            _keep(builder, env, status)
+            builder.store(I64(RAISED), result)
+        return builder.load(result)
 
-        return types.int64(words, own), generate
-
-    return advance
+    return generate
 
 
-def _unpack(
-    context: Any, builder: Any, values: tuple[Any, Any, Any, Any], places: list[Place]
-) -> None:
+def _call(compiled: Any) -> Any:
+    """Calls a compiled function with the environment: 0, or that it has raised an exception."""
+
+    def generate(context: Any, builder: Any, env: Any) -> Any:
+        function = context.declare_function(builder.module, compiled.fndesc)
+        context.add_linking_libs([compiled.library])
+        of_call = compiled.signature
+        status, _ = context.call_conv.call_function(
+            builder, function, of_call.return_type, of_call.args, [env]
+        )
+        with builder.if_then(status.is_error, likely=False):
+            _keep(builder, env, status)
+        return builder.select(status.is_error, I64(RAISED), I64(END))
+
+    return generate
+
+
+def _unpack(builder: Any, values: tuple[Any, Any, Any], places: list[Place]) -> None:
     """Writes the parts of a generator from the words of a process."""
-    frame, words, env, of_env = values
+    frame, words, env = values
     at = 1
     for place in places:
         to = cgutils.gep_inbounds(builder, frame, 0, *place.path)
@@ -254,7 +268,7 @@ def _unpack(
             at += 1
         elif place.constant is not None:
             builder.store(place.kind(place.constant), to)
-        elif place.own == of_env:
+        elif isinstance(place.own, EnvType):
             builder.store(env, to)
         else:
             pointer = builder.load(slot(builder, env, "parameters", place.kind))
@@ -275,24 +289,3 @@ def _keep(builder: Any, env: Any, status: Any) -> None:
     """Keeps the address of an exception."""
     address = builder.ptrtoint(status.excinfoptr, I64)
     builder.store(address, slot(builder, env, "exception", I64))
-
-
-def _call(compiled: Any) -> Any:
-    """Calls a compiled function with the environment: 0, or that it has raised an exception."""
-
-    @intrinsic
-    def call(typing: Any, own: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            function = context.declare_function(builder.module, compiled.fndesc)
-            context.add_linking_libs([compiled.library])
-            of_call = compiled.signature
-            status, _ = context.call_conv.call_function(
-                builder, function, of_call.return_type, of_call.args, args
-            )
-            with builder.if_then(status.is_error, likely=False):
-                _keep(builder, args[0], status)
-            return builder.select(status.is_error, I64(RAISED), I64(END))
-
-        return types.int64(own), generate
-
-    return call

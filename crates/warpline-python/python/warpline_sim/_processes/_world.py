@@ -225,11 +225,11 @@ class World(Base):
     def compiled(self) -> Any:
         """The processes, compiled. A run does this by itself; a call moves the time it takes."""
         if self._compiled is None:
-            from ._compiler import Compiled
+            from ._cache import Cached
 
             assert self._start is not None
             records = (self._state, self._params)
-            self._compiled = Compiled(self._start, self._processes, records)
+            self._compiled = Cached(self._start, self._processes, records)
         return self._compiled
 
     def _prepared(self, params: Any, settings: dict[str, Any], **keywords: Any) -> Prepared:
