@@ -1,4 +1,4 @@
-"""Branches of a bank: customers queue, give up when they wait too long, and walk to the next branch.
+"""Branches of a bank: customers queue, give up when they wait too long, and walk to the next one.
 
 Processes in Python; `crates/warpline-processes/examples/hand_written/bank.rs` has the same in Rust.
 """
@@ -65,7 +65,7 @@ def main() -> None:
     for engine in engines:
         report = world.run(sites=64, end=300, engine=engine)
         waits, reneged = (report.results[name] for name in ("waits_mean", "reneged_rate"))
-        print(f"{engine:12} {report.digest} wait {waits:.4f}, gave up {reneged:.2f} per unit of time")
+        print(f"{engine:12} {report.digest} wait {waits:.4f}, {reneged:.2f} per unit of time leave")
     report = world.replicate({"tellers": 6}, 10, sites=8, end=300)
     width = (report.half_width_95 or {})["waits_mean"]
     print(f"with 6 tellers: wait {report.results['waits_mean']:.4f} ± {width:.4f}")

@@ -25,7 +25,7 @@ use warpline_processes::{
 
 pub use context::{PROCESS_LAYOUT, ProcessContext, Resumption, Starter};
 use site::Site;
-use state::{Class, Process};
+use state::{Class, Item, Process};
 
 use super::{
     base::check_streams,
@@ -117,15 +117,15 @@ struct Inner {
     states: Mutex<States>,
 }
 
-/// The most words of a process in each size class. The message of an event has the words of the
-/// first two in place.
-const SMALL: usize = 4;
-const MIDDLE: usize = 8;
-const LARGE: usize = 24;
+/// The most words of a process behind the first one, in each size class. The message of an event has
+/// the words of the first two in place.
+const SMALL: usize = 3;
+const MIDDLE: usize = 7;
+const LARGE: usize = 23;
 
 impl ForeignWorld {
     /// The most words that a process may have.
-    pub const WORDS_MAX: usize = LARGE;
+    pub const WORDS_MAX: usize = 1 + LARGE;
 
     /// A world.
     ///
@@ -157,8 +157,8 @@ impl ForeignWorld {
             ConfigError::check(of_sites.len() == sites, name, of_sites.len(), &allowed)?;
         }
         for ProcessDescription { name, words, .. } in processes {
-            let allowed = format!("a process of at most {LARGE} words");
-            ConfigError::check(*words <= LARGE, name, words, &allowed)?;
+            let allowed = format!("a process of at most {} words", Self::WORDS_MAX);
+            ConfigError::check(*words <= Self::WORDS_MAX, name, words, &allowed)?;
         }
         let names = facilities.iter().map(|facility| for_ever(&facility.name)).collect();
         let statistics = description.statistics.as_slice().into();
@@ -170,7 +170,7 @@ impl ForeignWorld {
     #[must_use]
     pub fn into_any(self) -> AnyModel {
         let words = self.0.description.processes.iter().map(|process| process.words).max();
-        match words.unwrap_or(0) {
+        match words.unwrap_or(1).saturating_sub(1) {
             0..=SMALL => self.typed::<SMALL>(),
             0..=MIDDLE => self.typed::<MIDDLE>(),
             _ => self.typed::<LARGE>(),
@@ -225,7 +225,7 @@ where
 {
     type Process = Process<N>;
     type Site = Site;
-    type Item = f64;
+    type Item = Item;
     type Observed = Site;
 
     fn name(&self) -> &str {

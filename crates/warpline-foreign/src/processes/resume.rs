@@ -5,12 +5,12 @@
 use std::{
     ffi::c_void,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    ptr, slice,
+    slice,
 };
 
 use warpline::LpId;
 use warpline_processes::{
-    Condition, Container, ContextOf, Env, Handle, Resource, Resume, Store, Woken,
+    Condition, Container, ContextOf, Env, Handle, ProcessKind, Resource, Resume, Store, Woken,
     rt::{CoroutineState, Pause},
 };
 
@@ -19,7 +19,7 @@ use super::{
     context::{
         ACQUIRE, END, FILL, GET, HOLD, PASSIVATE, PUT, ProcessContext, RAISED, TAKE, TRAVEL, WAIT,
     },
-    state::{Class, Process},
+    state::{Class, Item, Process},
 };
 use crate::{
     base::{Base, words_of},
@@ -53,7 +53,7 @@ where
         preempt: 0,
         woken,
         cause,
-        item: env.__got().unwrap_or(f64::NAN),
+        item: env.__got().map_or(f64::NAN, Item::get),
         exception: 0,
         release: release::<N, C>,
         spawn: spawn::<N, C>,
@@ -76,7 +76,7 @@ where
     let exception = context.exception;
     settle(context);
     if status == RAISED {
-        raised(env, Role::Start, exception, &[]);
+        raised(env, Role::Start, exception, Vec::new());
     }
 }
 
@@ -97,19 +97,19 @@ where
         &mut self,
         env: &mut Env<'_, Typed<N>, C>,
     ) -> CoroutineState<Pause, ()> {
-        let kind = (self.0[0] >> 32) as usize;
+        let kind = usize::from(ProcessKind::kind(self));
         let resume = env.world.0.description.processes[kind].resume;
         loop {
             let mut context = context_of(env);
-            let mut words = one_by_one(&self.0);
+            let mut words = self.words();
             // SAFETY: whoever made the world has promised that the function keeps to its arguments.
             // The words are here, and the context outlives the call (RESUME-A).
             let asked = unsafe { resume(words.as_mut_ptr(), &raw mut context) };
-            self.0 = one_by_one(&words);
+            self.set(&words);
             let ProcessContext { time, value, number, priority, preempt, exception, .. } = context;
             settle(context);
             match asked {
-                RAISED => raised(env, Role::Resume, exception, &self.0),
+                RAISED => raised(env, Role::Resume, exception, self.to_vec()),
                 END => return CoroutineState::Complete(()),
                 TRAVEL => {
                     let to = site(env, number);
@@ -123,14 +123,6 @@ where
             }
         }
     }
-}
-
-/// A copy of words that have just been written, one after the other: two that are read as one, and
-/// were not written as one, wait for both writes to end.
-#[inline(always)]
-fn one_by_one<const N: usize>(words: &[u64; N]) -> [u64; N] {
-    // SAFETY: they are borrowed.
-    std::array::from_fn(|at| unsafe { ptr::read_volatile(&raw const words[at]) })
 }
 
 /// The details of what a process asks for.
@@ -161,7 +153,7 @@ where
     match asked {
         ACQUIRE => env.__acquire(Resource::new(facility, name), time, priority, preempt != 0, true),
         GET => env.__get(Store::new(facility, name), time, priority, true),
-        PUT => env.__put(Store::new(facility, name), value, time, priority, true),
+        PUT => env.__put(Store::new(facility, name), Item::new(value), time, priority, true),
         TAKE => env.__take(Container::new(facility, name), value, time, priority, true),
         FILL => env.__fill(Container::new(facility, name), value, time, priority, true),
         WAIT => {
@@ -207,7 +199,7 @@ fn raised<const N: usize, C: ContextOf<Typed<N>>>(
     env: &mut Env<'_, Typed<N>, C>,
     role: Role,
     exception: u64,
-    state: &[u64],
+    state: Vec<u64>,
 ) where
     Process<N>: Class,
 {
@@ -218,7 +210,7 @@ fn raised<const N: usize, C: ContextOf<Typed<N>>>(
         now: env.now(),
         stream: env.rng().words(),
         note: exception,
-        state: state.to_vec(),
+        state,
         message: None,
     });
     env.fail(format_args!("raised an exception"));
@@ -297,7 +289,7 @@ where
         let (facility, name) = (number as u16, name_of(env, number));
         let handle = Handle::from_bits(number as u64);
         match action {
-            0 => env.put(Store::new(facility, name), value),
+            0 => env.put(Store::new(facility, name), Item::new(value)),
             1 => env.signal(Condition::new(facility, name)),
             2 => return env.signal_one(Condition::new(facility, name)).into(),
             3 => env.set_units(Resource::new(facility, name), value as u32),

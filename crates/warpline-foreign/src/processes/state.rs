@@ -1,6 +1,6 @@
 //! A suspended process as words: its kind and where it goes on, and what it holds.
 
-use std::fmt;
+use std::{fmt, num::NonZeroU64, ptr};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -12,34 +12,121 @@ use warpline_processes::{ProcessKind, rt::AsProcess};
 
 use super::{LARGE, MIDDLE, SMALL, Typed};
 
-/// A process of at most this many words. The upper half of the first one is its kind; all else is
-/// the business of the functions that resume it.
+/// A process of at most one word more than this. The upper half of the first one is its kind, from
+/// 1 on; all else is the business of the functions that resume it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Process<const N: usize>(pub(super) [u64; N]);
+pub(super) struct Process<const N: usize> {
+    first: NonZeroU64,
+    rest: [u64; N],
+}
+
+/// The words of a process, as the function has them that resumes it.
+#[repr(C)]
+pub(super) struct Words<const N: usize> {
+    first: u64,
+    rest: [u64; N],
+}
+
+/// The part of the first word that is the function's own.
+const OWN: u64 = u32::MAX as u64;
 
 impl<const N: usize> Process<N> {
     /// A process of this kind with these words, of which the first has no kind yet.
     #[inline]
     pub(super) fn new(kind: u32, words: &[u64]) -> Self {
+        let word = |at: usize| words.get(at).copied().unwrap_or(0);
+        let first = NonZeroU64::MIN.saturating_add(u64::from(kind)).get() << 32;
         // They are few, so a loop is faster than a call that copies.
-        let mut all: [u64; N] = std::array::from_fn(|at| words.get(at).copied().unwrap_or(0));
-        all[0] |= u64::from(kind) << 32;
-        Self(all)
+        Self { first: with_own(first, word(0)), rest: std::array::from_fn(|at| word(at + 1)) }
+    }
+
+    /// Its words, for a function. They have just been written, and each is read alone: two that are
+    /// read as one, and were not written as one, wait for both writes to end.
+    #[inline]
+    pub(super) fn words(&self) -> Words<N> {
+        let first = one(&self.first).get();
+        Words { first, rest: std::array::from_fn(|at| one(&self.rest[at])) }
+    }
+
+    /// Takes what a function has written.
+    #[inline]
+    pub(super) fn set(&mut self, words: &Words<N>) {
+        self.first = with_own(self.first.get(), one(&words.first));
+        self.rest = std::array::from_fn(|at| one(&words.rest[at]));
+    }
+
+    /// The words, for an error.
+    pub(super) fn to_vec(&self) -> Vec<u64> {
+        [self.first.get()].iter().chain(&self.rest).copied().collect()
     }
 }
 
+impl<const N: usize> Words<N> {
+    #[inline]
+    pub(super) const fn as_mut_ptr(&mut self) -> *mut u64 {
+        (&raw mut *self).cast()
+    }
+}
+
+/// A first word with another part that is the function's.
+#[inline]
+fn with_own(first: u64, own: u64) -> NonZeroU64 {
+    NonZeroU64::new(first & !OWN | own & OWN).unwrap_or(NonZeroU64::MIN)
+}
+
+/// What is here, read alone.
+#[inline(always)]
+#[expect(unsafe_code, reason = "a read that the compiler leaves as it is")]
+fn one<T: Copy>(here: &T) -> T {
+    // SAFETY: it is borrowed.
+    unsafe { ptr::read_volatile(here) }
+}
+
 impl<const N: usize> Value for Process<N> {
-    const WORDS: usize = N;
+    const WORDS: usize = 1 + N;
     const OWNS: bool = false;
 
     #[inline]
     fn put(&self, to: &mut [u64], _: &mut Owned) {
-        to[..N].copy_from_slice(&self.0);
+        to[0] = self.first.get();
+        to[1..=N].copy_from_slice(&self.rest);
     }
 
     #[inline]
     fn get(from: &[u64], _: &mut Owned) -> Self {
-        Self(std::array::from_fn(|place| from[place]))
+        Self { first: with_own(from[0], from[0]), rest: std::array::from_fn(|at| from[1 + at]) }
+    }
+}
+
+/// A number in a store, in one word also where there may be none.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Item(NonZeroU64);
+
+impl Item {
+    #[inline]
+    pub(super) fn new(number: f64) -> Self {
+        let nan = NonZeroU64::MIN;
+        Self(NonZeroU64::new(!number.to_bits()).unwrap_or(nan))
+    }
+
+    #[inline]
+    pub(super) const fn get(self) -> f64 {
+        f64::from_bits(!self.0.get())
+    }
+}
+
+impl Value for Item {
+    const WORDS: usize = 1;
+    const OWNS: bool = false;
+
+    #[inline]
+    fn put(&self, to: &mut [u64], _: &mut Owned) {
+        to[0] = self.0.get();
+    }
+
+    #[inline]
+    fn get(from: &[u64], _: &mut Owned) -> Self {
+        Self(NonZeroU64::new(from[0]).unwrap_or(NonZeroU64::MIN))
     }
 }
 
@@ -85,7 +172,7 @@ where
 
     #[inline]
     fn kind(&self) -> u16 {
-        (self.0[0] >> 32) as u16
+        (self.first.get() >> 32) as u16 - 1
     }
 
     fn name(world: &Typed<N>, kind: u16) -> &str {
@@ -96,15 +183,16 @@ where
 
 impl<const N: usize> Serialize for Process<N> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut words = to.serialize_tuple(N)?;
-        self.0.iter().try_for_each(|word| words.serialize_element(word))?;
+        let mut words = to.serialize_tuple(1 + N)?;
+        words.serialize_element(&self.first)?;
+        self.rest.iter().try_for_each(|word| words.serialize_element(word))?;
         words.end()
     }
 }
 
 impl<'de, const N: usize> Deserialize<'de> for Process<N> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_tuple(N, WordsOf::<N>)
+        from.deserialize_tuple(1 + N, WordsOf::<N>)
     }
 }
 
@@ -114,14 +202,16 @@ impl<'de, const N: usize> Visitor<'de> for WordsOf<N> {
     type Value = Process<N>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{N} words of a process")
+        write!(f, "{} words of a process", 1 + N)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Process<N>, A::Error> {
-        let mut words = [0; N];
-        for (place, word) in words.iter_mut().enumerate() {
-            *word = from.next_element()?.ok_or_else(|| A::Error::invalid_length(place, &self))?;
+        let missing = |place| A::Error::invalid_length(place, &self);
+        let first = from.next_element()?.ok_or_else(|| missing(0))?;
+        let mut rest = [0; N];
+        for (place, word) in rest.iter_mut().enumerate() {
+            *word = from.next_element()?.ok_or_else(|| missing(1 + place))?;
         }
-        Ok(Process(words))
+        Ok(Process { first, rest })
     }
 }

@@ -1,5 +1,4 @@
-"""What models of events and worlds of processes have in common: parameters, records of LPs, results.
-"""
+"""What models of events and worlds of processes share: parameters, records of LPs, results."""
 
 # Whoever checks a program of theirs need not have all that this may import.
 # mypy: disable-error-code="import-not-found, import-untyped"
@@ -95,9 +94,9 @@ class Base:
             return False
         engine = settings.setdefault("engine", "sequential")
         if engine not in self._in_interpreter:
-            why = "interpret=True" if asked else "without Numba (pip install warpline-sim[models])"
+            why = "with interpret=True" if asked else "without Numba (pip install warpline-sim[models])"
             allowed = " or ".join(map(repr, self._in_interpreter))
-            raise ConfigurationError(f"`engine` is {engine!r}, but must be {allowed} with {why}")
+            raise ConfigurationError(f"`engine` is {engine!r}, but must be {allowed} {why}")
         return True
 
     def _initial(self, states: Any, lps: int) -> bytes:

@@ -1,13 +1,13 @@
 """Processes compiled by Numba: a generator becomes a function that resumes words in place.
 
-In compiled code a generator is ``{index, {arguments}, {held variables}}``: where it goes on, what it
-was called with, and what it needs behind a ``yield``. That lies on the stack while the process runs,
-and is made from the process's words and written back to them: first the index; then, at the
+In compiled code a generator is ``{index, {arguments}, {held variables}}``: where it goes on, what
+it was called with, and what it needs behind a ``yield``. That lies on the stack while the process
+runs, and is made from the process's words and written back to them: first the index; then, at the
 beginning, the arguments, and later the held variables. The environment is no part of the words: its
 address is put where the generator has it. So two suspended processes that hold the same are equal,
 byte for byte, and no address is in them; what has one in itself, such as a list, is refused.
 
-This is how Numba 0.61 to 0.68 lays a generator out; ``tests/test_processes.py`` pins what is relied on.
+This is how Numba lays a generator out; ``tests/test_processes.py`` pins what is relied on.
 """
 
 # Whoever checks a program of theirs need not have all that this may import.
@@ -15,11 +15,13 @@ This is how Numba 0.61 to 0.68 lays a generator out; ``tests/test_processes.py``
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numba
+from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -138,8 +140,23 @@ def _inline(library: Any, generator: Any) -> None:
     need not lie in memory while it runs."""
     name = cpu_target.target_context.get_generator_desc(generator).mangled_name
     for function in library._final_module.functions:
-        if function.name == name:
-            function.add_function_attribute("alwaysinline")
+        if function.name == name and _can_inline():
+            function.add_function_attribute(_INLINE)
+
+
+_INLINE = "alwaysinline"
+
+
+@functools.cache
+def _can_inline() -> bool:
+    """Older versions of llvmlite say it of the value that the function returns."""
+    module = llvm.parse_assembly("define void @f() { ret void }")
+    module.get_function("f").add_function_attribute(_INLINE)
+    try:
+        module.verify()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _places(process: Process, compiled: Any, generator: Any, env: Any) -> list[list[Place]]:
@@ -185,7 +202,8 @@ def _numbers(kind: Any, path: tuple[int, ...], to: list[Place]) -> bool:
         to.append(Place(path, kind))
         return not isinstance(kind, ir.IntType) or kind.width <= 64
     if isinstance(kind, ir.LiteralStructType | ir.ArrayType):
-        parts = kind.elements if isinstance(kind, ir.LiteralStructType) else [kind.element] * kind.count
+        is_struct = isinstance(kind, ir.LiteralStructType)
+        parts = kind.elements if is_struct else [kind.element] * kind.count
         return all(_numbers(part, (*path, at), to) for at, part in enumerate(parts))
     return False
 
@@ -199,8 +217,8 @@ def _refuse(process: Process, compiled: Any, kind: Any, env: Any) -> None:
     what = "what `env.site` is" if kind == env.site else f"of type {kind}"
     raise ConfigurationError(
         f"{place_of(process.function)}: `{process.name}` holds {held} ({what}) across a `yield`, "
-        "but a process that waits can hold only numbers and tuples of them: it may be copied, undone, "
-        "and sent elsewhere. Take it anew after the wait, or keep it in the site"
+        "but a process that waits can hold only numbers and tuples of them: it may be copied, "
+        "undone, and sent elsewhere. Take it anew after the wait, or keep it in the site"
     )
 
 

@@ -114,7 +114,8 @@ def _arguments(function: Callable[..., Any]) -> dict[str, Kind]:
     names = code.co_varnames[: code.co_argcount]
     told = f"{place_of(function)}: `{function.__name__}`"
     if not inspect.isgeneratorfunction(function):
-        raise ConfigurationError(f"{told} has no `yield`: a process waits, for a time or for others")
+        what = "a process waits, for a time or for others"
+        raise ConfigurationError(f"{told} has no `yield`: {what}")
     if not names:
         raise ConfigurationError(f"{told} has no argument: the first one is `env`")
     kinds = inspect.get_annotations(function, eval_str=True)

@@ -319,7 +319,6 @@ class Interpreted:
             del self._running[words[1]]
             return env.END
         if not isinstance(asked, int):
-            raise TypeError(
-                f"{process.name} yields {asked!r:.60}, which is no wait: write `yield env.hold(…)`"
-            )
+            told = f"{process.name} yields {asked!r:.60}"
+            raise TypeError(f"{told}, which is no wait: write `yield env.hold(…)`")
         return asked

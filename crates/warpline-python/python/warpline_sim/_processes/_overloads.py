@@ -69,7 +69,7 @@ def _typeof(value: Any, context: Any) -> Any:
 
 
 def _method(name: str) -> Any:
-    """The overload of a method. Numba compares signatures, with what a type checker reads in them."""
+    """The overload of a method. Numba compares signatures, and what type checkers read in them."""
 
     def register(of_types: Any) -> Any:
         of_types.__annotations__ = {}

@@ -127,8 +127,8 @@ class World(Base):
         return facility
 
     def process(self, function: Callable[..., Any]) -> Process:
-        """``process(env, …)`` is a generator: each ``yield`` is a wait. Its arguments behind ``env``
-        are numbers, and have types: ``patience: wl.f64``."""
+        """``process(env, …)`` is a generator: each ``yield`` is a wait. Its arguments behind
+        ``env`` are numbers, and have types: ``patience: wl.f64``."""
         process = Process(function, len(self._processes))
         check_process(function, self._state, self._params, is_process=True)
         self._processes.append(process)
@@ -219,7 +219,7 @@ class World(Base):
         progress: Progress = False,
         **keywords: Unpack[Keywords],
     ) -> Table:
-        """Runs the world for every combination of the values of ``vary``, as :meth:`Model.sweep`."""
+        """Runs the world for every combination of values, as :meth:`Model.sweep`."""
         return self._sweep(self.run, params, vary, progress, {"sites": sites, **keywords})
 
     def compiled(self) -> Any:
@@ -311,7 +311,7 @@ class Prepared:
         raised = exception_at(address)
         if raised is not None and state:
             word = int.from_bytes(state[:8], sys.byteorder)
-            wait = wait_in(self.processes[word >> 32], word & 0xFFFF_FFFF)
+            wait = wait_in(self.processes[(word >> 32) - 1], word & 0xFFFF_FFFF)
             if wait is not None:
                 raised.add_note(wait)
         return raised
