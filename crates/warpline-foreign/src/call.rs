@@ -16,11 +16,11 @@ use std::{
     panic, slice,
 };
 
-use warpline::{Context, EventKey, LpId, Reversal, Stream};
+use warpline::{Context, EventKey, LpId, Reversal};
 
 use super::{
+    base::{Base, check_streams, words_of},
     failures::{Failure, Failures, Role},
-    laws::LAWS,
     words::Words,
 };
 
@@ -38,18 +38,11 @@ pub type Handler =
 #[derive(Debug)]
 #[repr(C)]
 pub struct HandlerContext {
-    stream: *mut [u64; 2],
-    now: f64,
-    me: i64,
-    lp_count: i64,
-    parameters: *const u64,
+    base: Base,
     out: *mut u64,
     len: u64,
     capacity: u64,
-    edge: unsafe extern "C" fn(*mut HandlerContext, u64, f64) -> f64,
-    draw: unsafe extern "C" fn(*mut HandlerContext, u64, f64, f64, f64, f64) -> u64,
     grow: unsafe extern "C" fn(*mut HandlerContext),
-    abscissas: *const f64,
     note: u64,
     // Below this, for this crate only.
     stride: usize,
@@ -60,31 +53,18 @@ pub struct HandlerContext {
 #[derive(Debug)]
 struct Spill(Vec<u64>);
 
-/// Where the fields are that a handler uses, in bytes.
+/// Where the fields are that a handler uses, in bytes, beside those of [`BASE`](super::BASE).
 ///
 /// | field | |
 /// |---|---|
-/// | `stream` | a pointer to the two words of the LP's random stream ([`Stream::from_words`]) |
-/// | `now`, `me`, `lp_count` | the virtual time, the LP, the number of LPs |
-/// | `parameters` | the parameters of the model |
 /// | `out`, `len`, `capacity` | the outbox: of each event the receiver, the delay and the message |
 /// | `grow` | a function that makes room for more of them |
-/// | `abscissas`, `edge` | a table and a function for [`Stream::exponential`] |
-/// | `draw` | a function that draws from a distribution, by its place among [`LAWS`] |
 /// | `note` | a word that a handler leaves for the one that undoes the event |
 pub const LAYOUT: &[(&str, usize)] = &[
-    ("stream", offset_of!(HandlerContext, stream)),
-    ("now", offset_of!(HandlerContext, now)),
-    ("me", offset_of!(HandlerContext, me)),
-    ("lp_count", offset_of!(HandlerContext, lp_count)),
-    ("parameters", offset_of!(HandlerContext, parameters)),
     ("out", offset_of!(HandlerContext, out)),
     ("len", offset_of!(HandlerContext, len)),
     ("capacity", offset_of!(HandlerContext, capacity)),
-    ("edge", offset_of!(HandlerContext, edge)),
-    ("draw", offset_of!(HandlerContext, draw)),
     ("grow", offset_of!(HandlerContext, grow)),
-    ("abscissas", offset_of!(HandlerContext, abscissas)),
     ("note", offset_of!(HandlerContext, note)),
 ];
 
@@ -104,22 +84,6 @@ pub(super) struct Calls {
     pub(super) failures: Failures,
 }
 
-/// The words of a stream, where they are: it is its 128 bits of state in a `Cell`, which may be
-/// written through a shared reference, and nothing else ([`is_as_expected`]).
-#[inline]
-fn words_of(stream: &Stream) -> *mut [u64; 2] {
-    const { assert!(size_of::<Stream>() == 16 && align_of::<Stream>() >= align_of::<u64>()) };
-    (&raw const *stream).cast_mut().cast()
-}
-
-/// Whether the words of a stream lie in memory as [`Stream::words`] gives them.
-fn is_as_expected() -> bool {
-    let stream = Stream::from_words([5, 7]);
-    // SAFETY: they are 16 initialized bytes, aligned as words are, of a stream that is borrowed
-    // here alone.
-    unsafe { words_of(&stream).read() == [5, 7] }
-}
-
 /// An outbox on the stack.
 type Outbox = [MaybeUninit<u64>; OUTBOX];
 
@@ -134,7 +98,7 @@ struct Situation {
 
 impl Calls {
     pub(super) fn new(parameters: Vec<u64>, lps: usize, message_words: usize) -> Self {
-        assert!(is_as_expected(), "a stream is not its two words in this build");
+        check_streams();
         let stride = HEAD + message_words;
         Self { parameters, lps, stride, capacity: OUTBOX / stride, failures: Failures::default() }
     }
@@ -147,18 +111,11 @@ impl Calls {
         outbox: &mut Outbox,
     ) -> HandlerContext {
         HandlerContext {
-            stream,
-            now,
-            me: me.get().into(),
-            lp_count: self.lps as i64,
-            parameters: self.parameters.as_ptr(),
+            base: Base::new(stream, (me, now), self.lps, &self.parameters),
             out: outbox.as_mut_ptr().cast(),
             len: 0,
             capacity: self.capacity as u64,
-            edge,
-            draw,
             grow,
-            abscissas: Stream::exponential_abscissas().as_ptr(),
             note,
             stride: self.stride,
             spill: None,
@@ -270,40 +227,4 @@ unsafe extern "C" fn grow(context: *mut HandlerContext) {
     context.capacity = (2 * context.capacity).max(1);
     spill.0.resize(context.capacity as usize * context.stride, 0);
     context.out = spill.0.as_mut_ptr();
-}
-
-/// The rare branch of [`Stream::exponential`]. `layer` is below 256.
-unsafe extern "C" fn edge(context: *mut HandlerContext, layer: u64, x: f64) -> f64 {
-    // SAFETY: a handler calls this with its own context, which nobody else uses meanwhile.
-    let context = unsafe { &mut *context };
-    context.drawing(|stream| stream.exponential_edge((layer & 0xff) as usize, x))
-}
-
-/// Draws from the distribution with this place among [`LAWS`]; zeros, if there is none.
-unsafe extern "C" fn draw(
-    context: *mut HandlerContext,
-    law: u64,
-    a: f64,
-    b: f64,
-    c: f64,
-    d: f64,
-) -> u64 {
-    // SAFETY: a handler calls this with its own context, which nobody else uses meanwhile.
-    let context = unsafe { &mut *context };
-    let law = LAWS.get(law as usize);
-    context.drawing(|stream| law.map_or(0, |law| law.draw(stream, [a, b, c, d])))
-}
-
-impl HandlerContext {
-    /// Lets the stream draw that the handler draws from.
-    #[inline]
-    fn drawing<T>(&mut self, draw: impl FnOnce(&Stream) -> T) -> T {
-        // SAFETY: the words are those of the stream that the handler draws from, and of nobody
-        // else.
-        let words = unsafe { &mut *self.stream };
-        let stream = Stream::from_words(*words);
-        let drawn = draw(&stream);
-        *words = stream.words();
-        drawn
-    }
 }

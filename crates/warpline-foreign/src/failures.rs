@@ -23,6 +23,8 @@ pub enum Role {
     Handle,
     /// The one that undoes them.
     Reverse,
+    /// The one that lets a process go on.
+    Resume,
 }
 
 /// A handler call that failed.
@@ -38,9 +40,10 @@ pub struct Failure {
     pub now: f64,
     /// The words of the LP's random stream before the event.
     pub stream: [u64; 2],
-    /// The word that the handler had left for its reverse handler.
+    /// The word that the handler had left for its reverse handler; of a process, the word for its
+    /// exception.
     pub note: u64,
-    /// Its state before the call.
+    /// Its state before the call; of a process, its own words.
     pub state: Vec<u64>,
     /// The message; `None` in `start`.
     pub message: Option<Vec<u64>>,

@@ -21,17 +21,24 @@
 //! - **FOREIGN-B.** A handler that fails has no effect: its outbox is dropped, and the run ends
 //!   once the event can no longer be undone. A reverse handler that fails ends the run at once.
 
+mod base;
 mod call;
 mod failures;
 mod fields;
 mod laws;
 mod model;
+mod processes;
 mod statistics;
 mod words;
 
+pub use base::BASE;
 pub use call::{Handler, HandlerContext, LAYOUT};
 pub use failures::{Failure, Failures, Role};
 pub use fields::{Field, Number};
 pub use laws::{LAWS, Law, Parameters};
 pub use model::{Description, Finish, ForeignModel, States};
+pub use processes::{
+    Facility, FacilityKind, ForeignWorld, PROCESS_LAYOUT, ProcessContext, ProcessDescription,
+    Resumption, Starter, WorldDescription,
+};
 pub use statistics::{Statistic, StatisticKind};

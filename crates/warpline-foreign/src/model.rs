@@ -77,6 +77,11 @@ impl Finish {
     pub fn new(finish: impl Fn(&[u64], f64) -> Vec<Figure> + Send + Sync + 'static) -> Self {
         Self(Arc::new(finish))
     }
+
+    /// What it computes.
+    pub(crate) fn figures(&self, states: &[u64], end: f64) -> Vec<Figure> {
+        (self.0)(states, end)
+    }
 }
 
 impl fmt::Debug for Finish {
@@ -173,7 +178,10 @@ impl fmt::Debug for ForeignModel {
 }
 
 /// The links of each LP.
-fn by_sender(links: Vec<(LpId, Link)>, lps: usize) -> Result<Vec<Vec<Link>>, ConfigError> {
+pub(crate) fn by_sender(
+    links: Vec<(LpId, Link)>,
+    lps: usize,
+) -> Result<Vec<Vec<Link>>, ConfigError> {
     let mut table = vec![Vec::new(); lps];
     for (from, link) in links {
         let Some(links) = table.get_mut(from.index()) else {
@@ -338,8 +346,8 @@ impl<S: Words, M: Words> Model for Foreign<S, M> {
             observed.tell(statistic, &mut findings);
         }
         let mut figures = findings.figures;
-        if let Some(Finish(finish)) = finish {
-            figures.extend(finish(&states, end));
+        if let Some(finish) = finish {
+            figures.extend(finish.figures(&states, end));
         }
         *self.inner.states.lock().unwrap_or_else(PoisonError::into_inner) = states;
         Done(figures)

@@ -11,7 +11,7 @@ use warpline::{
 };
 
 /// A statistic in the state of an LP.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statistic {
     /// Its name in reports.
     pub name: String,
@@ -26,7 +26,7 @@ pub struct Statistic {
 }
 
 /// A kind of statistics: numbers of 64 bits, all 0 before anything is observed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StatisticKind {
     /// The count, and the time: [`Counter`].
     Counter,

@@ -14,7 +14,7 @@ use warpline::{
     settings::{Instrumentation, StateSaving},
 };
 use warpline_foreign::{
-    Description, Failure, Field, ForeignModel, Handler, HandlerContext, LAYOUT, Number, Role,
+    BASE, Description, Failure, Field, ForeignModel, Handler, HandlerContext, LAYOUT, Number, Role,
 };
 use warpline_models::{catalog::Parameters, phold::PholdParams};
 
@@ -25,7 +25,7 @@ const LOOKAHEAD: f64 = 0.13;
 
 /// A field of a context, by its name, as another language finds it.
 fn field<T>(context: *mut HandlerContext, name: &str) -> *mut T {
-    let (_, offset) = LAYOUT.iter().find(|(field, _)| *field == name).expect("a field");
+    let (_, offset) = BASE.iter().chain(LAYOUT).find(|(field, _)| *field == name).expect("a field");
     context.wrapping_byte_add(*offset).cast()
 }
 

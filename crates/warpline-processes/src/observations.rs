@@ -62,6 +62,7 @@ impl<O> Observations<O> {
                 }
             }
         }
+        world.complete(&mut all.observed);
         all
     }
 }

@@ -68,6 +68,10 @@ pub trait World: Send + Sync + Sized + 'static {
         &()
     }
 
+    /// Completes what was observed at all sites, once a run is over: with what no site can know
+    /// alone.
+    fn complete(&self, _observed: &mut Self::Observed) {}
+
     /// Prepares the data of a site for other parameters, in a branch of a run
     /// ([`Model::adapt`](warpline::Model::adapt)).
     ///

@@ -10,6 +10,7 @@ mod draws;
 mod models;
 mod sessions;
 mod table;
+mod worlds;
 
 use warpline::nodes::NodeAllocator;
 
@@ -37,4 +38,6 @@ mod _native {
     const VERSION: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
     use super::table::arrow_stream;
+    #[pymodule_export]
+    use super::worlds::{process_layout, run_world};
 }

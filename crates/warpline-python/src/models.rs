@@ -13,8 +13,8 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use warpline::{Figure, Link, LpId};
 use warpline_cli::{Application, CallError, Caller, ModelParams};
 use warpline_foreign::{
-    Description, Failure, Field, Finish, ForeignModel, Handler, LAYOUT, Number, Role, Statistic,
-    StatisticKind,
+    BASE, Description, Failure, Failures, Field, Finish, ForeignModel, ForeignWorld, Handler,
+    LAYOUT, Number, Role, States, Statistic, StatisticKind,
 };
 
 use crate::calls::{Setting, exception, looked_after};
@@ -22,7 +22,7 @@ use crate::calls::{Setting, exception, looked_after};
 /// Where the fields of a handler's context are, in bytes.
 #[pyfunction]
 pub(crate) fn layout() -> BTreeMap<&'static str, usize> {
-    LAYOUT.iter().copied().collect()
+    BASE.iter().chain(LAYOUT).copied().collect()
 }
 
 /// What Python says of a model.
@@ -53,7 +53,7 @@ pub(crate) struct Written {
 }
 
 /// The results of a model's runs, which a function of Python computes.
-struct Finishing {
+pub(crate) struct Finishing {
     finish: Py<PyAny>,
     /// The names of the results, which are those of the first run that is over.
     names: OnceLock<Vec<String>>,
@@ -62,6 +62,16 @@ struct Finishing {
 }
 
 impl Finishing {
+    pub(crate) fn new(finish: Py<PyAny>) -> Arc<Self> {
+        Arc::new(Self { finish, names: OnceLock::new(), raised: Mutex::default() })
+    }
+
+    /// What computes the results.
+    pub(crate) fn of(this: &Arc<Self>) -> Finish {
+        let this = Arc::clone(this);
+        Finish::new(move |states, end| this.results(states, end))
+    }
+
     fn results(&self, states: &[u64], end: f64) -> Vec<Figure> {
         let told = Python::attach(|py| -> PyResult<Vec<(String, f64)>> {
             self.finish.call1(py, (bytes(py, states), end))?.extract(py)
@@ -99,11 +109,35 @@ impl Finishing {
     }
 }
 
+/// What runs.
+pub(crate) enum Foreign {
+    /// Handlers of events.
+    Model(ForeignModel),
+    /// Processes at sites.
+    World(ForeignWorld),
+}
+
+impl Foreign {
+    fn failures(&self) -> &Failures {
+        match self {
+            Self::Model(model) => model.failures(),
+            Self::World(world) => world.failures(),
+        }
+    }
+
+    fn take_states(&self) -> States {
+        match self {
+            Self::Model(model) => model.take_states(),
+            Self::World(world) => world.take_states(),
+        }
+    }
+}
+
 /// A model that Python has written, and what its runs need of Python.
 pub(crate) struct Made {
-    pub(crate) foreign: ForeignModel,
+    pub(crate) foreign: Foreign,
     pub(crate) params: ModelParams,
-    finishing: Option<Arc<Finishing>>,
+    pub(crate) finishing: Option<Arc<Finishing>>,
 }
 
 impl Made {
@@ -111,13 +145,11 @@ impl Made {
         let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
         let shown = serde_json::from_str(&model.shown).map_err(|error| wrong(&error))?;
         let name = model.name.clone();
-        let finishing = model.finish.take().map(|finish| {
-            Arc::new(Finishing { finish, names: OnceLock::new(), raised: Mutex::default() })
-        });
+        let finishing = model.finish.take().map(Finishing::new);
         let foreign = foreign(model, finishing.clone()).map_err(|error| wrong(&error))?;
         let made = foreign.clone();
         let params = ModelParams::made(name, shown, move || made.clone().into_any());
-        Ok(Self { foreign, params, finishing })
+        Ok(Self { foreign: Foreign::Model(foreign), params, finishing })
     }
 
     /// The outcome of something that may have called the model: or an exception of `finish`, or the
@@ -148,7 +180,15 @@ pub(crate) fn run_model<'py>(
     settings: Vec<(String, Setting)>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, Bound<'py, PyBytes>)> {
-    let made = Made::of(model)?;
+    run_made(py, &Made::of(model)?, settings, progress)
+}
+
+pub(crate) fn run_made<'py>(
+    py: Python<'py>,
+    made: &Made,
+    settings: Vec<(String, Setting)>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<(String, Bound<'py, PyBytes>)> {
     let settings = settings.into_iter().map(|(key, value)| (key, value.into())).collect();
     let work = |caller: Caller<'_>| Application::call_made(&made.params, settings, caller);
     let outcome = looked_after(py, progress, work)?;
@@ -165,6 +205,7 @@ fn told<'py>(py: Python<'py>, failure: &Failure) -> Told<'py> {
         Role::Start => "start",
         Role::Handle => "handle",
         Role::Reverse => "reverse",
+        Role::Resume => "resume",
     };
     let message = failure.message.as_ref().map(|words| bytes(py, words));
     let state = bytes(py, &failure.state);
@@ -176,13 +217,15 @@ fn bytes<'py>(py: Python<'py>, words: &[u64]) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &bytes)
 }
 
+/// The words that these bytes are.
+pub(crate) fn words(bytes: &[u8]) -> Vec<u64> {
+    bytes.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect()
+}
+
 fn foreign(
     model: Written,
     finishing: Option<Arc<Finishing>>,
 ) -> Result<ForeignModel, warpline::ConfigError> {
-    let words = |bytes: &[u8]| -> Vec<u64> {
-        bytes.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect()
-    };
     let handler = |address: usize| {
         // SAFETY: Numba, or ctypes, has made a function with this signature at the address.
         unsafe { transmute::<*const (), Handler>(std::ptr::with_exposed_provenance(address)) }
@@ -202,8 +245,7 @@ fn foreign(
         links: model.links.map(|links| links.into_iter().map(link).collect()),
         name: model.name,
         statistics: model.statistics.into_iter().map(statistic).collect::<Result<_, _>>()?,
-        finish: finishing
-            .map(|finishing| Finish::new(move |states, end| finishing.results(states, end))),
+        finish: finishing.as_ref().map(Finishing::of),
     };
     // SAFETY: the handlers are compiled with checks of bounds, hold no state of their own, and
     // return every exception as a status; Python keeps them and their data until the run is over.
@@ -229,7 +271,7 @@ fn field(
     Ok(Field { name, kind, offset, length })
 }
 
-fn statistic(
+pub(crate) fn statistic(
     (name, kind, unit, meaning, offset): (String, String, String, String, usize),
 ) -> Result<Statistic, warpline::ConfigError> {
     let kind = match &*kind {
@@ -241,6 +283,6 @@ fn statistic(
     Ok(Statistic { name, unit, meaning, kind, word: offset / 8 })
 }
 
-fn link((from, to, lookahead): (u32, u32, f64)) -> (LpId, Link) {
+pub(crate) fn link((from, to, lookahead): (u32, u32, f64)) -> (LpId, Link) {
     (LpId::new(from), Link { to: LpId::new(to), lookahead })
 }

@@ -73,3 +73,44 @@ def test_what_needs_numba_gets_it(tmp_path):
     again, _, imported = run(tmp_path, LIST)
     assert again == result and imported
     assert not list((tmp_path / "warpline_sim").glob("*.handle"))
+
+
+WORLD = """
+import math, sys
+import warpline_sim as wl
+
+@wl.state
+class Site:
+    x: wl.f64
+
+world = wl.World("w", site=Site)
+DESK = world.resource("desk", 2)
+
+@world.process
+def guest(env, weight: wl.f64):
+    yield env.acquire(DESK, timeout=1.0)
+    if env.granted:
+        yield env.hold(env.exponential(weight))
+        env.release(DESK)
+        {body}
+
+@world.process
+def arrivals(env):
+    while True:
+        yield env.hold(env.exponential(1.0))
+        env.spawn(guest, env.uniform())
+
+world.start(lambda env: env.spawn(arrivals))
+report = world.run(sites=8, end=50, engine="timewarp", workers=2)
+print(report.digest, report.states["x"].sum().hex(), world.compiled().hits, "numba" in sys.modules)
+"""
+
+
+def test_processes_that_were_compiled_need_no_numba(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "SCRIPT", WORLD)
+    plain = "env.site.x += math.sqrt(weight)"
+    result, hits, imported = run(tmp_path, plain)
+    assert (hits, imported) == (0, True)
+    assert run(tmp_path, plain) == (result, 3, False)
+    other, hits, _ = run(tmp_path, "env.site.x += 2 * math.sqrt(weight)")
+    assert other[0] == result[0] and other[1] != result[1] and hits == 0

@@ -49,6 +49,20 @@ pub struct Handle {
     life: u32,
 }
 
+impl Handle {
+    /// The handle as a word, for processes that are written in another language.
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        (self.slot as u64) << 32 | self.life as u64
+    }
+
+    /// The handle that was this word.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self { slot: (bits >> 32) as u32, life: bits as u32 }
+    }
+}
+
 impl<W: World, C> fmt::Debug for Env<'_, W, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Env").field("slot", &self.slot).finish_non_exhaustive()

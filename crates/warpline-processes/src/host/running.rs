@@ -36,20 +36,18 @@ impl<W: World> Host<W> {
                     return;
                 }
                 core.chain.slot(slot, it, cx);
-                if it.status == Status::Holds {
-                    going(slot, it, Woken::Done, None)
-                } else {
-                    core.time_out(slot, cx)
-                }
+                let woken =
+                    if it.status == Status::Holds { Woken::Done } else { core.time_out(slot, cx) };
+                Going { slot, woken, item: None }
             }
             Message::Arrive { entity, process } => {
                 let process = W::Process::arrived(process);
-                let (slot, generation) = self.core.allocate(entity & !NEW, process.kind(), cx);
+                let (slot, _) = self.core.allocate(entity & !NEW, process.kind(), cx);
+                self.core.slots[slot as usize].process = Some(process);
                 if entity & NEW != 0 {
                     self.core.log(slot, What::Arrives, 0, cx);
                 }
-                let (held, woken) = (Held::NOTHING, Woken::Done);
-                Going { slot, generation, held, process, woken, item: None }
+                Going { slot, woken: Woken::Done, item: None }
             }
             Message::Log { .. } => {
                 cx.fail(format_args!("a record of the event log is no event"));
@@ -64,7 +62,7 @@ impl<W: World> Host<W> {
     #[inline]
     fn settle<C: ContextOf<W>>(
         &mut self,
-        first: Option<Going<W::Process, W::Item>>,
+        first: Option<Going<W::Item>>,
         world: &W,
         cx: &mut C,
     ) {
@@ -76,8 +74,8 @@ impl<W: World> Host<W> {
             next = match self.core.ready.pop_front() {
                 None => return,
                 Some(Ready::Goes { slot, woken, item }) => {
-                    let it = self.core.save_slot(slot, cx);
-                    Some(going(slot, it, woken, item))
+                    self.core.save_slot(slot, cx);
+                    Some(Going { slot, woken, item })
                 }
                 Some(Ready::Interrupt { slot, life, woken }) => {
                     if self.core.slots[slot as usize].life == life {
@@ -95,9 +93,17 @@ impl<W: World> Host<W> {
 
     /// Lets a process run until it waits. Its slot is saved.
     #[inline(always)]
-    fn run<C: ContextOf<W>>(&mut self, world: &W, going: Going<W::Process, W::Item>, cx: &mut C) {
-        let Going { slot, generation, held, mut process, woken, item } = going;
+    fn run<C: ContextOf<W>>(&mut self, world: &W, going: Going<W::Item>, cx: &mut C) {
+        let Going { slot, woken, item } = going;
         let Self { site, core } = self;
+        let it = &mut core.slots[slot as usize];
+        it.generation = it.generation.wrapping_add(1);
+        it.status = Status::Ready;
+        let (generation, held) = (it.generation, it.held);
+        // Only here: what is passed on by value is copied each time.
+        let Some(mut process) = it.process.take() else {
+            unreachable!("PROC-B: a slot without a process is not woken");
+        };
         let mut env = Env::new(world, site, core, cx, (slot, generation), held);
         env.woken = woken;
         env.item = item;
@@ -125,25 +131,11 @@ impl<W: World> Host<W> {
     }
 }
 
-/// A process that goes on, out of its slot.
-struct Going<P, I> {
+/// A process that goes on, with how its wait ended and what it got.
+struct Going<I> {
     slot: u32,
-    generation: u32,
-    held: Held,
-    process: P,
     woken: Woken,
     item: Option<I>,
-}
-
-/// Takes a process that goes on out of its slot, which is saved.
-#[inline]
-fn going<P, I>(slot: u32, it: &mut Slot<P>, woken: Woken, item: Option<I>) -> Going<P, I> {
-    it.generation = it.generation.wrapping_add(1);
-    it.status = Status::Ready;
-    let Some(process) = it.process.take() else {
-        unreachable!("PROC-B: a slot without a process is not woken");
-    };
-    Going { slot, generation: it.generation, held: it.held, process, woken, item }
 }
 
 /// A process leaves its slot, and has given back what it had.
@@ -198,11 +190,11 @@ impl<W: World> Core<W> {
     }
 
     /// A process goes on without what it waited for. Its slot is saved.
-    fn time_out(&mut self, slot: u32, cx: &mut impl ContextOf<W>) -> Going<W::Process, W::Item> {
+    fn time_out(&mut self, slot: u32, cx: &mut impl ContextOf<W>) -> Woken {
         if self.slots[slot as usize].status == Status::Queues {
             self.give_up(slot, cx);
         }
-        going(slot, &mut self.slots[slot as usize], Woken::TimedOut, None)
+        Woken::TimedOut
     }
 
     /// Ends the wait of a process that is not to run before: it is interrupted.

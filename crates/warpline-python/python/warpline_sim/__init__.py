@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ._models._model import Model
     from ._models._records import Array, message, params, state
     from ._models._statistics import Counter, Level, Tally, add_level, count, set_level, tally
+    from ._processes._world import World
 
 __all__ = [
     "Array",
@@ -58,6 +59,7 @@ __all__ = [
     "Table",
     "Tally",
     "WarplineError",
+    "World",
     "add_level",
     "count",
     "discrete",
@@ -94,8 +96,10 @@ def __getattr__(name: str) -> Any:
     """What models need comes with NumPy, which takes longer to load than all else here."""
     if name in __all__:
         from ._models import _laws, _model, _records, _statistics
+        from ._processes import _world
 
-        modules: dict[str, Any] = {"Model": _model, "discrete": _laws, "empirical": _laws}
+        modules: dict[str, Any] = {"Model": _model, "World": _world}
+        modules |= {"discrete": _laws, "empirical": _laws}
         home = _statistics if name in _STATISTICS else modules.get(name, _records)
         return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

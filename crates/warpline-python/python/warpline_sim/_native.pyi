@@ -18,8 +18,10 @@ __all__ = [
     "layout",
     "main",
     "page",
+    "process_layout",
     "run",
     "run_model",
+    "run_world",
     "session_branch",
     "session_branch_model",
     "session_close",
@@ -93,11 +95,17 @@ def main(words: SupportsGetItem[int, str]) -> int:
 def page(report: str) -> str:
     """The page of a report, which is JSON as `run` returns it."""
 
+def process_layout() -> dict[str, int]:
+    """Where the fields of a process's context are, in bytes."""
+
 def run(model: str, settings: _Settings, progress: Any | None) -> str:
     """Runs a model, and returns its report as JSON."""
 
 def run_model(model: Incomplete, settings: _Settings, progress: Any | None) -> tuple[str, bytes]:
     """Runs a model, and returns its report as JSON, and the states at its end."""
+
+def run_world(world: Incomplete, settings: _Settings, progress: Any | None) -> tuple[str, bytes]:
+    """Runs a world, and returns its report as JSON, and the sites at its end."""
 
 def session_branch(session: SupportsIndex, changes: _Settings) -> int:
     """Another session that goes on from here, with these settings changed; returns its number."""

@@ -54,8 +54,7 @@ class Cached:
             key.add((role, handlers[role]))
         #: What the code depends on, wherever it runs.
         self.key = key.digest()
-        key.add((llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()))
-        key.add(sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_")))
+        key.add(here())
         self._here = key.digest()
         #: Nobody finds again what has a key that nobody else has.
         self._folder = private_folder() if key.is_opaque else folder()
@@ -79,22 +78,13 @@ class Cached:
 
     def _load(self, role: str) -> int | None:
         """The address of a handler that was compiled before."""
-        try:
-            first, _, code = self._file(role).read_bytes().partition(b"\n")
-        except OSError:
+        found = load(self._file(role))
+        if found is None:
             return None
-        symbol, _, digest = first.decode().partition(" ")
-        if hashlib.sha256(code).hexdigest() != digest:
-            return None  # It was not written to its end.
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
+        address, _, engine = found
         self._engines.append(engine)
         self.hits += 1
-        return int(engine.get_function_address(symbol))
+        return address
 
     def _compile(self, role: str) -> int:
         if self._compiler is None:
@@ -103,9 +93,39 @@ class Cached:
             self._compiler = Compiled(self.key, self._folder, self._handlers, self._records)
         address, symbol, code = self._compiler.compile(role)
         if code is not None:
-            digest = hashlib.sha256(code).hexdigest()
-            write(self._file(role), f"{symbol} {digest}\n".encode() + code)
+            keep(self._file(role), symbol, code)
         return int(address)
+
+
+def here() -> tuple[Any, ...]:
+    """What machine code depends on beside its source."""
+    settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), settings
+
+
+def keep(path: Path, symbol: str, code: bytes, note: str = "") -> None:
+    """Writes the machine code of a function, with a note."""
+    digest = hashlib.sha256(code).hexdigest()
+    write(path, f"{symbol} {digest} {note}\n".encode() + code)
+
+
+def load(path: Path) -> tuple[int, str, Any] | None:
+    """The address of a function that was compiled before, the note, and what must stay."""
+    try:
+        first, _, code = path.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    parts = first.decode(errors="replace").split(" ")
+    if len(parts) != 3 or hashlib.sha256(code).hexdigest() != parts[1]:
+        return None  # It was not written to its end.
+    symbol, _, note = parts
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return int(engine.get_function_address(symbol)), note, engine
 
 
 def write(path: Path, contents: bytes) -> None:

@@ -68,7 +68,7 @@ def check(
     names = [argument.arg for argument in function.args.args]
     expected = ["state", "cx"] if role == "start" else ["state", "msg", "cx"]
     state, message, parameters = records
-    checker = _Checker(handler, first, parameters, message)
+    checker = Checker(handler, first, parameters, message)
     if len(names) != len(expected):
         told = f"`{handler.__name__}({', '.join(names)})`"
         checker.refuse(function, f"{told} must have {len(expected)} arguments: {expected}")
@@ -82,7 +82,7 @@ def check(
     checker.visit(function)
 
 
-class _Checker(ast.NodeVisitor):
+class Checker(ast.NodeVisitor):
     def __init__(
         self, handler: Callable[..., Any], first: int, parameters: Record, message: Record
     ) -> None:
@@ -99,7 +99,7 @@ class _Checker(ast.NodeVisitor):
         file = inspect.getsourcefile(self.handler)
         raise ConfigurationError(f"{file}:{line}: {what}")
 
-    def _attribute(self, node: ast.AST, owner: str, known: list[str], name: str) -> None:
+    def attribute(self, node: ast.AST, owner: str, known: list[str], name: str) -> None:
         if name not in known:
             self.refuse(node, f"{owner} has no field `{name}`{meant(name, known)}")
 
@@ -111,7 +111,7 @@ class _Checker(ast.NodeVisitor):
             and node.value.id == self.context
         )
 
-    def _value(self, node: ast.AST, record: Record, name: str, value: ast.AST) -> None:
+    def value(self, node: ast.AST, record: Record, name: str, value: ast.AST) -> None:
         """Refuses a list and the like where one number is."""
         for kind, told in _NO_NUMBER.items():
             if isinstance(value, kind) and name in record.numbers:
@@ -123,7 +123,7 @@ class _Checker(ast.NodeVisitor):
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
                 record = self.records.get(target.value.id)
                 if record is not None:
-                    self._value(node, record, target.attr, node.value)
+                    self.value(node, record, target.attr, node.value)
         if self._is_model(node.value) and isinstance(node.targets[0], ast.Name):
             record = self.parameters
             self.known[node.targets[0].id] = (f"`{record.name}`", record.fields)
@@ -131,9 +131,9 @@ class _Checker(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if isinstance(node.value, ast.Name) and node.value.id in self.known:
-            self._attribute(node, *self.known[node.value.id], node.attr)
+            self.attribute(node, *self.known[node.value.id], node.attr)
         elif self._is_model(node.value):
-            self._attribute(node, f"`{self.parameters.name}`", self.parameters.fields, node.attr)
+            self.attribute(node, f"`{self.parameters.name}`", self.parameters.fields, node.attr)
         elif node.attr == "random":
             self.refuse(node, f"`random` in a handler: {_REFUSED['random']}")
         self.generic_visit(node)
@@ -153,6 +153,6 @@ class _Checker(ast.NodeVisitor):
         for keyword in node.keywords if is_send else []:
             if keyword.arg is not None and keyword.arg not in ("to", "delay"):
                 name = f"`{self.message.name}`"
-                self._attribute(keyword, name, self.message.fields, keyword.arg)
-                self._value(keyword, self.message, keyword.arg, keyword.value)
+                self.attribute(keyword, name, self.message.fields, keyword.arg)
+                self.value(keyword, self.message, keyword.arg, keyword.value)
         self.generic_visit(node)

@@ -59,11 +59,11 @@ class ParametersType(types.Type):
     """The parameters, with arrays of any length."""
 
 
-class _PointerModel(models.OpaqueModel):
+class PointerModel(models.OpaqueModel):
     pass
 
 
-def _loader(field: str, of_numba: Any, of_llvm: Any) -> Any:
+def loader(field: str, of_numba: Any, of_llvm: Any) -> Any:
     @intrinsic
     def load(typing: Any, cx: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -76,11 +76,11 @@ def _loader(field: str, of_numba: Any, of_llvm: Any) -> Any:
 
 #: The attributes of a context.
 _ATTRIBUTES = {
-    "now": _loader("now", types.float64, F64),
-    "me": _loader("me", types.int64, I64),
-    "lp_count": _loader("lp_count", types.int64, I64),
-    "noted": _loader("note", types.int64, I64),
-    "noted_float": _loader("note", types.float64, F64),
+    "now": loader("now", types.float64, F64),
+    "me": loader("me", types.int64, I64),
+    "lp_count": loader("lp_count", types.int64, I64),
+    "noted": loader("note", types.int64, I64),
+    "noted_float": loader("note", types.float64, F64),
 }
 
 
@@ -125,9 +125,9 @@ for _function in FUNCTIONS:
 
 def _define_context(context: Any, parameters: Any, message: Record) -> None:
     """What the context of one model can do."""
-    register_model(context)(_PointerModel)
+    register_model(context)(PointerModel)
     for name, load in _ATTRIBUTES.items():
-        overload_attribute(context, name)(_attribute(load))
+        overload_attribute(context, name)(attribute(load))
 
     @intrinsic
     def model(typing: Any, cx: Any) -> Any:
@@ -137,14 +137,14 @@ def _define_context(context: Any, parameters: Any, message: Record) -> None:
 
         return parameters(cx), generate
 
-    overload_attribute(context, "model")(_attribute(model))
+    overload_attribute(context, "model")(attribute(model))
     methods = {**METHODS, "note": lambda cx, number: lambda cx, number: _note(cx, number)}
     for name, implementation in methods.items():
         overload_method(context, name)(implementation)
     overload_method(context, "send")(_send(message))
 
 
-def _attribute(load: Any) -> Any:
+def attribute(load: Any) -> Any:
     return lambda cx: lambda cx: load(cx)
 
 
@@ -209,10 +209,10 @@ def _send(message: Record) -> Any:
     return space["send"]
 
 
-def _define_parameters(parameters: Any, record: Record) -> None:
+def define_parameters(parameters: Any, record: Record) -> None:
     """The parameters as attributes: numbers, and arrays of any length."""
-    register_model(parameters)(_PointerModel)
-    of_record = _numba_record(record)
+    register_model(parameters)(PointerModel)
+    of_record = numba_record(record)
 
     @intrinsic
     def as_record(typing: Any, own: Any) -> Any:
@@ -234,7 +234,7 @@ def _define_parameters(parameters: Any, record: Record) -> None:
         overload_attribute(parameters, name)(space["get"])
 
 
-def _numba_record(record: Record) -> Any:
+def numba_record(record: Record) -> Any:
     # Numba knows no records without fields.
     return numba.from_dtype(record.dtype if record.fields else np.dtype([("_", "u8")]))
 
@@ -287,14 +287,14 @@ class Compiled:
         module = _module(key, folder)
         self._folder, self._handlers = folder, handlers
         of_parameters = module.Parameters(name=f"Parameters_{key}")
-        _define_parameters(module.Parameters, parameters)
+        define_parameters(module.Parameters, parameters)
         _define_context(module.Context, of_parameters, message)
         of_context = module.Context(name=f"Context_{key}")
-        self._signature = types.int32(_numba_record(state), _numba_record(message), of_context)
-        jitted: dict[int, Any] = {}
+        self._signature = types.int32(numba_record(state), numba_record(message), of_context)
+        done: dict[int, Any] = {}
         for role, handler in handlers.items():
             # Into the entry: a call less for each event.
-            setattr(module, f"user_{role}", _jitted(handler, jitted, forceinline=True))
+            setattr(module, f"user_{role}", jitted(handler, done, forceinline=True))
         self._module = module
         #: What has been compiled must stay.
         self._functions: list[Any] = []
@@ -308,30 +308,38 @@ class Compiled:
             try:
                 compiled = decorate(getattr(self._module, role))
             except NumbaError as error:
-                raise ConfigurationError(_in_words(error, role, self._handlers[role])) from error
+                raise ConfigurationError(in_words(error, decorator(role), self._handlers[role])) from error
         self._functions.append(compiled)
         library, code = compiled._library, None
-        if not compiled.cache_hits and not library.has_dynamic_globals:
-            needed = [*library._final_module.functions, *library._final_module.global_variables]
-            if all(_is_common(one.name) for one in needed if one.is_declaration):
-                code = library._get_compiled_object()
+        if not compiled.cache_hits and is_alone(library):
+            code = library._get_compiled_object()
         return int(compiled.address), compiled._wrapper_name, code
 
 
-def _in_words(error: NumbaError, role: str, handler: Any) -> str:
-    """Why Numba does not compile a handler, with file and line."""
+def in_words(error: NumbaError, told: str, handler: Any) -> str:
+    """Why Numba does not compile a function, with file and line."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     # The first place is the innermost one; the last one is in the generated module.
     places = re.findall(r" at (/.+?) \((\d+)\)", text)
     code = handler.__code__
     place = next((place for place in places if "/_warpline_" not in place[0]), None)
     file, line = place or (code.co_filename, code.co_firstlineno)
-    lines = [line.strip() for line in text.splitlines()]
+    # Where a method of ours refuses its arguments, Numba tells first that there is no other.
+    own = re.findall(r"raised a specific error:\s+TypingError: (.+)", text)
+    lines = own[:1] + [line.strip() for line in text.splitlines()]
     said = [line for line in lines if line and not line.startswith(("Failed in", "During:", "- "))]
     what = said[0].split(": %")[0] if said else type(error).__name__
     statement = re.search(r'lowering "(.+?)" at ', text)
     where = f" in `{statement[1].replace('(state)', 'state')}`" if statement else ""
-    return f"{file}:{line}: `{decorator(role)}` cannot be compiled{where}: {what:.300}"
+    return f"{file}:{line}: `{told}` cannot be compiled{where}: {what:.300}"
+
+
+def is_alone(library: Any) -> bool:
+    """Whether compiled code needs nothing of Numba's, and no address of this process."""
+    needed = [*library._final_module.functions, *library._final_module.global_variables]
+    return not library.has_dynamic_globals and all(
+        _is_common(one.name) for one in needed if one.is_declaration
+    )
 
 
 def _is_common(symbol: str) -> bool:
@@ -367,7 +375,7 @@ def _module(key: str, folder: Path) -> Any:
     return module
 
 
-def _jitted(function: Any, done: dict[int, Any], **options: bool) -> Any:
+def jitted(function: Any, done: dict[int, Any], **options: bool) -> Any:
     """A function ready to be compiled, and with it the helpers that it calls."""
     if id(function) in done:
         return done[id(function)]
@@ -380,7 +388,7 @@ def _jitted(function: Any, done: dict[int, Any], **options: bool) -> Any:
     done[id(function)] = njit(boundscheck=True, **options)(copy)
     for name, value in values(function):
         if is_plain(value):
-            value = _jitted(value, done)
+            value = jitted(value, done)
         if name in function.__code__.co_freevars:
             closure[function.__code__.co_freevars.index(name)].cell_contents = value
         else:

@@ -21,7 +21,8 @@ from .. import _native
 from ._interpreter import MULTIPLIER, UNIT
 from ._laws import LAWS, NO_DISCRETE, NO_EMPIRICAL, PARAMETERS
 
-AT: dict[str, int] = _native.layout()
+#: Where the fields of contexts are: of handlers, and of processes, which begin with the same ones.
+AT: dict[str, int] = _native.layout() | _native.process_layout()
 I8, I32, I64, I128 = (ir.IntType(bits) for bits in (8, 32, 64, 128))
 F64 = ir.DoubleType()
 

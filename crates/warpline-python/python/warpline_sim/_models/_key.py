@@ -24,6 +24,9 @@ from typing import Any
 
 import numpy as np
 
+#: What compiled code calls of this package. What else it has may have the name of an attribute, as
+#: `params`.
+_CALLED = frozenset({"add_level", "count", "set_level", "tally"})
 #: Modules whose version is part of a key, and not what they have.
 _VERSIONED = ("numpy", "math", "cmath", "numba", "builtins")
 
@@ -96,6 +99,8 @@ class Key:
         elif isinstance(value, enum.Enum):
             self._bytes("enum", f"{kind.__module__}.{kind.__qualname__}.{value.name}".encode())
             self.add(value.value)
+        elif hasattr(value, "key") and _is_own(value):
+            self.add(value.key())
         elif isinstance(value, tuple | list):
             self._bytes("items", f"{_named(kind)} {len(value)}".encode())
             for item in value:
@@ -185,6 +190,8 @@ class Key:
         self._bytes("module", module.__name__.encode())
         if module.__name__.split(".")[0] in _VERSIONED:
             return
+        if module.__name__ == __package__.split(".")[0]:
+            names &= _CALLED
         self._is_known(module)
         if (id(module), names) in self._asked:
             return
@@ -202,6 +209,11 @@ def _is_versioned(value: Any) -> bool:
         return False
     known = getattr(sys.modules.get(module), name, None)
     return module.split(".")[0] in _VERSIONED and known is value
+
+
+def _is_own(value: Any) -> bool:
+    """Whether it is a facility or a process of a world, which says itself what it is."""
+    return type(value).__module__.startswith("warpline_sim._processes")
 
 
 def _named(kind: type[Any]) -> str:

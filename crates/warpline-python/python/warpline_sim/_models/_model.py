@@ -6,10 +6,7 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
-import itertools
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -24,6 +21,7 @@ from .._report import Report
 from .._session import Session
 from .._settings import OwnSettings
 from .._table import Table
+from ._base import Base, plain
 from ._check import check, decorator
 from ._graph import links_of, placement_of
 from ._interpreter import Interpreted
@@ -31,8 +29,6 @@ from ._key import Key
 from ._records import View, fields_of, filled, record_of, statistics_of, words_of
 
 _Handler = Callable[..., Any]
-#: The engines that handlers in the interpreter run on: it is one thread.
-_IN_INTERPRETER = ("sequential", "reverse-check", "saving-check")
 #: The keywords of the model that may differ in a branch of a session.
 _MAY_DIFFER = ("lookahead", "links", "placement", "interpret")
 
@@ -47,7 +43,7 @@ class Keywords(OwnSettings, total=False):
     interpret: bool | None
 
 
-class Model:
+class Model(Base):
     """A model: the records of an LP's state, of messages and of parameters, and its handlers.
 
     ::
@@ -83,15 +79,14 @@ class Model:
     ``interpret=True``, the interpreter runs them on the sequential engine, with the same result.
     """
 
+    _in_interpreter = ("sequential", "reverse-check", "saving-check")
+
     def __init__(
         self, name: str, state: type[Any], message: type[Any], params: type[Any]
     ) -> None:
-        self.name = name
-        self._state = record_of(state, "state")
+        super().__init__(name, record_of(state, "state"), record_of(params, "params"))
         self._message = record_of(message, "message")
-        self._params = record_of(params, "params")
         self._handlers: dict[str, _Handler] = {}
-        self._finish: Callable[..., Mapping[str, float]] | None = None
         self._compiled: Any = None
 
     def _take(self, role: str, handler: _Handler) -> _Handler:
@@ -114,12 +109,6 @@ class Model:
         Its random numbers are those that the handler drew, in the same order. ``cx.noted`` is the
         whole number that the handler left with ``cx.note``, ``cx.noted_float`` another one."""
         return self._take("reverse", handler)
-
-    def finish(self, finish: Callable[..., Mapping[str, float]]) -> Any:
-        """``finish(states, params, end)`` computes the results of a run, in the interpreter: from
-        the states of all LPs, an array of records, to numbers by name."""
-        self._finish = finish
-        return finish
 
     def run(
         self,
@@ -229,9 +218,9 @@ class Model:
         of_links = None if links is None else links_of(links, lps)
         initial = self._initial(keywords["states"], lps)
         # What ranks compare: not the record of parameters, which has addresses.
-        plain = {name: whole[name] for name in self._params.fields if name not in self._params.arrays}
+        fixed = {name: whole[name] for name in self._params.fields if name not in self._params.arrays}
         identity = Key()
-        identity.add((runner.key, plain, arrays, np.asarray(of_links or (), float), initial))
+        identity.add((runner.key, fixed, arrays, np.asarray(of_links or (), float), initial))
         written = SimpleNamespace(
             name=self.name,
             lps=lps,
@@ -246,7 +235,7 @@ class Model:
             statistics=statistics_of(self._state),
             initial=initial,
             parameters=words_of(whole) or bytes(8),
-            shown=json.dumps({name: _plain(value) for name, value in values.items()}),
+            shown=json.dumps({name: plain(value) for name, value in values.items()}),
             identity=identity.digest(),
             finish=None if self._finish is None else self._results(view, lps),
         )
@@ -286,46 +275,7 @@ class Model:
 
         ``model.sweep({"mean": 1.0}, {"mean": [0.5, 1.0], "seed": range(3)}, lps=64, end=100)``
         """
-        varied = {key: list(values) for key, values in (vary or {}).items()}
-        fields = [name for name in varied if name in self._params.fields]
-        base = self._values(params)
-        points = list(itertools.product(*varied.values()))
-        rows = []
-        with _progress.shown(progress, self.name) as show:
-            for number, point in enumerate(points):
-                chosen = dict(zip(varied, point, strict=True))
-                own = {name: chosen[name] for name in fields}
-                more = {name: value for name, value in chosen.items() if name not in fields}
-                settings: dict[str, Any] = {"lps": lps, **keywords, **more}
-                report = self.run(base | own, **settings)
-                if report.interrupted:
-                    break
-                cells = {key: _plain(value) for key, value in chosen.items()}
-                rows.append(cells | _row(report))
-                if show is not None:
-                    show((number + 1) / len(points), f"{number + 1} of {len(points)} runs")
-        return Table(rows)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the records of ``report.states``, and of ``states=`` of a run."""
-        return self._state.dtype
-
-    def _values(self, params: Any) -> dict[str, Any]:
-        """The parameters by name, those that have a value."""
-        given = {} if params is None else params
-        return self._params.defaults | dict(given if isinstance(given, Mapping) else vars(given))
-
-    def _results(self, view: View, lps: int) -> Callable[[bytes, float], list[tuple[str, float]]]:
-        """What computes the results of a run from the states at its end."""
-        finish = self._finish
-        assert finish is not None
-
-        def results(final: bytes, end: float) -> list[tuple[str, float]]:
-            told = finish(self.read(final, lps), view, end)
-            return [(name, float(value)) for name, value in told.items()]
-
-        return results
+        return self._sweep(self.run, params, vary, progress, {"lps": lps, **keywords})
 
     def prepared_for(
         self, base: Prepared, params: Any, settings: dict[str, Any], given: Mapping[str, Any]
@@ -351,48 +301,12 @@ class Model:
             self._compiled = Cached(self._handlers, records)
         return self._compiled
 
-    def _interprets(self, asked: bool | None, settings: dict[str, Any]) -> bool:
-        if asked is False:
-            return False
-        if not asked and importlib.util.find_spec("numba") is not None:
-            return False
-        engine = settings.setdefault("engine", "sequential")
-        if engine not in _IN_INTERPRETER:
-            why = "interpret=True" if asked else "without Numba (pip install warpline-sim[models])"
-            allowed = " or ".join(map(repr, _IN_INTERPRETER))
-            raise ConfigurationError(f"`engine` is {engine!r}, but must be {allowed} with {why}")
-        return True
-
     def _reverses(self, settings: dict[str, Any]) -> bool:
         """Whether the run needs the reverse handler, and there is one."""
         if "reverse" not in self._handlers:
             return False
         of_run = (settings.get("saving"), settings.get("engine"))
         return "reverse" in of_run or "reverse-check" in of_run
-
-    def _initial(self, states: Any, lps: int) -> bytes:
-        if states is None:
-            return bytes(8 * self._state.words * lps)
-        array = np.asarray(states)
-        if array.dtype != self._state.dtype or array.shape != (lps,):
-            raise ConfigurationError(
-                f"`states` is an array {array.shape} of {array.dtype}, but must be one of "
-                f"({lps},) with the dtype of the state, {self._state.dtype}"
-            )
-        rows = np.zeros((lps, 8 * self._state.words), np.uint8)
-        rows[:, : array.dtype.itemsize] = np.ascontiguousarray(array).view(np.uint8).reshape(
-            lps, -1
-        )
-        return rows.tobytes()
-
-    def read(self, final: bytes, lps: int) -> Any:
-        """The states of all LPs from their words, as an array of records."""
-        if not self._state.fields:
-            return np.zeros(lps, self._state.dtype)
-        rows = np.frombuffer(final, np.uint8).reshape(lps, -1)
-        rows = np.ascontiguousarray(rows[:, : self._state.dtype.itemsize])
-        return rows.view(self._state.dtype)[:, 0]
-
 
 @dataclass
 class Prepared:
@@ -477,22 +391,3 @@ class ModelSession(Session):
         except ModelError as error:
             raise prepared.own(error) from None
         return ModelSession(number, prepared)
-
-
-def _row(report: Report) -> dict[str, Any]:
-    """A run as a row of a table: its results, and what else is a single value."""
-    told = report.to_dict()
-    single = {key: value for key, value in told.items() if not isinstance(value, dict | list)}
-    widths = {f"{name}_half_width_95": of for name, of in (report.half_width_95 or {}).items()}
-    return dict(report.results) | widths | single
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON has it."""
-    array = np.asarray(value)
-    if array.size > 16:
-        return f"{array.size} numbers"
-    plain = array.tolist()
-    if isinstance(plain, float) and not math.isfinite(plain):
-        return str(plain)
-    return plain

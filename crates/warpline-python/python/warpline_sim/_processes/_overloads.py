@@ -1,0 +1,453 @@
+"""What a process in compiled code does with its environment: a few instructions each.
+
+The environment is a pointer to the engine's context (`warpline-foreign`, ``processes/context.rs``).
+A wait writes its details there and returns the number that the process yields; what is done at once
+is a call of a function that the context points to.
+"""
+
+# Whoever checks a program of theirs need not have all that this may import.
+# mypy: disable-error-code="import-not-found, import-untyped"
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import TypingError
+from numba.extending import (
+    intrinsic,
+    overload_attribute,
+    overload_method,
+    register_model,
+    typeof_impl,
+)
+
+from .._models._compiler import PointerModel, attribute, loader
+from .._models._drawing import F64, I8, I64, METHODS, fixed, slot
+from . import _env as env
+from ._facilities import (
+    BoundedStore,
+    Condition,
+    Container,
+    Facility,
+    PreemptiveResource,
+    Process,
+    Resource,
+    Store,
+)
+
+
+class EnvType(types.Type):
+    """The environment of a process of one world."""
+
+    def __init__(self, key: str, site: Any, parameters: Any) -> None:
+        super().__init__(name=f"Env_{key}")
+        self.site, self.parameters = site, parameters
+
+
+class ConstantType(types.Dummy):
+    """A constant of the model's module: a facility, or a kind of processes."""
+
+    def __init__(self, value: Facility | Process) -> None:
+        self.value = value
+        super().__init__(name=f"{value!r} {value.number} {id(value)}")
+
+
+register_model(EnvType)(PointerModel)
+register_model(ConstantType)(PointerModel)
+
+
+@typeof_impl.register(Facility)
+@typeof_impl.register(Process)
+def _typeof(value: Any, context: Any) -> Any:
+    return ConstantType(value)
+
+
+def _method(name: str) -> Any:
+    """The overload of a method. Numba compares signatures, and what type checkers read in them."""
+
+    def register(of_types: Any) -> Any:
+        of_types.__annotations__ = {}
+
+        @functools.wraps(of_types)
+        def implemented(*given: Any, **named: Any) -> Any:
+            implementation = of_types(*given, **named)
+            implementation.__annotations__ = {}
+            return implementation
+
+        return overload_method(EnvType, name)(implemented)
+
+    return register
+
+
+def _setter(field: str, of_numba: Any, of_llvm: Any) -> Any:
+    """Writes a detail of a wait."""
+
+    @intrinsic
+    def store(typing: Any, own: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            number = context.cast(builder, args[1], signature.args[1], of_numba)
+            builder.store(number, slot(builder, args[0], field, of_llvm))
+            return context.get_dummy_value()
+
+        return types.void(own, value), generate
+
+    return store
+
+
+_set_time = _setter("time", types.float64, F64)
+_set_value = _setter("value", types.float64, F64)
+_set_number = _setter("number", types.int64, I64)
+_set_priority = _setter("priority", types.int64, I64)
+_set_preempt = _setter("preempt", types.int64, I64)
+_woken = loader("woken", types.int64, I64)
+
+
+@intrinsic
+def _release(typing: Any, own: Any, number: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [I8.as_pointer(), I64]).as_pointer()
+        number = context.cast(builder, args[1], signature.args[1], types.int64)
+        builder.call(fixed(builder, args[0], "release", kind), [args[0], number])
+        return context.get_dummy_value()
+
+    return types.void(own, number), generate
+
+
+@intrinsic
+def _act(typing: Any, own: Any, action: Any, number: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(I64, [I8.as_pointer(), I64, I64, F64]).as_pointer()
+        kinds = (types.int64, types.int64, types.float64)
+        given = [
+            context.cast(builder, value, of_value, to)
+            for value, of_value, to in zip(args[1:], signature.args[1:], kinds, strict=True)
+        ]
+        return builder.call(fixed(builder, args[0], "act", kind), [args[0], *given])
+
+    return types.int64(own, action, number, value), generate
+
+
+@intrinsic
+def _float_of(typing: Any, bits: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], F64)
+
+    return types.float64(types.int64), generate
+
+
+def word_of(builder: Any, value: Any) -> Any:
+    """A number as a word."""
+    if isinstance(value.type, ir.DoubleType | ir.FloatType):
+        value = builder.bitcast(value, ir.IntType(64 if value.type == F64 else 32))
+    return value if value.type.width == 64 else builder.zext(value, I64)
+
+
+def value_of(builder: Any, word: Any, kind: Any) -> Any:
+    """The number of this type that a word is."""
+    is_float = isinstance(kind, ir.DoubleType | ir.FloatType)
+    bits = (64 if kind == F64 else 32) if is_float else kind.width
+    value = word if bits == 64 else builder.trunc(word, ir.IntType(bits))
+    return builder.bitcast(value, kind) if is_float else value
+
+
+@intrinsic
+def _spawn(typing: Any, own: Any, process: Any, at: Any, delay: Any, values: Any) -> Any:
+    """Makes the words of a process at its beginning, and spawns it."""
+    kinds = [numba.from_dtype(kind.dtype) for kind in process.value.arguments.values()]
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        own, _, at, delay, values = args
+        count = 1 + len(kinds)
+        words = cgutils.alloca_once(builder, ir.ArrayType(I64, count))
+        builder.store(I64(0), cgutils.gep_inbounds(builder, words, 0, 0))
+        for place, kind in enumerate(kinds):
+            value = builder.extract_value(values, place)
+            value = context.cast(builder, value, signature.args[4][place], kind)
+            word = word_of(builder, value)
+            builder.store(word, cgutils.gep_inbounds(builder, words, 0, 1 + place))
+        parts = [I8.as_pointer(), I64, I64.as_pointer(), I64, I64, F64]
+        function = fixed(builder, own, "spawn", ir.FunctionType(I64, parts).as_pointer())
+        first = cgutils.gep_inbounds(builder, words, 0, 0)
+        at = context.cast(builder, at, signature.args[2], types.int64)
+        delay = context.cast(builder, delay, signature.args[3], types.float64)
+        number = I64(process.value.number)
+        return builder.call(function, [own, number, first, I64(count), at, delay])
+
+    return types.int64(own, process, at, delay, values), generate
+
+
+def _number(given: Any, kind: type[Any], method: str) -> Any:
+    """The number of a facility of a kind."""
+    value = given.value if isinstance(given, ConstantType) else None
+    if not isinstance(value, kind):
+        found = value if value is not None else f"a value of type {given}"
+        raise TypingError(f"env.{method} takes a {kind.__name__.lower()}, but gets {found!r:.60}")
+    return value.number
+
+
+def _arguments(process: Any, given: Any, method: str) -> None:
+    value = process.value if isinstance(process, ConstantType) else None
+    if not isinstance(value, Process):
+        raise TypingError(f"env.{method} takes a process, but gets a value of type {process}")
+    names = list(value.arguments)
+    if len(given) != len(names):
+        raise TypingError(f"{value.name} takes {len(names)} arguments ({', '.join(names)}), "
+                          f"but gets {len(given)}")
+
+
+INF = math.inf
+
+
+@_method("hold")
+def _hold(own: Any, time: Any) -> Any:
+    asked = env.HOLD
+
+    def implementation(own: Any, time: Any) -> Any:
+        _set_time(own, time)
+        return asked
+
+    return implementation
+
+
+@_method("acquire")
+def _acquire(
+    own: Any, resource: Any, timeout: Any = INF, priority: Any = 0, preempt: Any = False
+) -> Any:
+    number, asked = _number(resource, Resource, "acquire"), env.ACQUIRE
+    if not isinstance(resource.value, PreemptiveResource):
+        if getattr(preempt, "literal_value", preempt) not in (False, types.Omitted(False)):
+            raise TypingError(f"{resource.value!r} is not preemptive: say so where it is made")
+
+    def implementation(
+        own: Any, resource: Any, timeout: Any = INF, priority: Any = 0, preempt: Any = False
+    ) -> Any:
+        _set_time(own, timeout)
+        _set_number(own, number)
+        _set_priority(own, priority)
+        _set_preempt(own, preempt)
+        return asked
+
+    return implementation
+
+
+@_method("get")
+def _get(own: Any, store: Any, timeout: Any = INF, priority: Any = 0) -> Any:
+    return _queues(_number(store, Store, "get"), env.GET)
+
+
+@_method("wait")
+def _wait(own: Any, condition: Any, timeout: Any = INF, priority: Any = 0) -> Any:
+    number, asked = _number(condition, Condition, "wait"), env.WAIT
+
+    def implementation(own: Any, condition: Any, timeout: Any = INF, priority: Any = 0) -> Any:
+        _set_time(own, timeout)
+        _set_number(own, number)
+        _set_priority(own, priority)
+        return asked
+
+    return implementation
+
+
+def _queues(number: int, asked: int) -> Any:
+    def implementation(own: Any, store: Any, timeout: Any = INF, priority: Any = 0) -> Any:
+        _set_time(own, timeout)
+        _set_number(own, number)
+        _set_priority(own, priority)
+        return asked
+
+    return implementation
+
+
+@_method("put")
+def _put(own: Any, store: Any, item: Any, timeout: Any = INF, priority: Any = 0) -> Any:
+    number, asked = _number(store, Store, "put"), env.PUT
+    ready, action = env.READY, env.DO_PUT
+    is_bounded = isinstance(store.value, BoundedStore)
+
+    def waits(own: Any, store: Any, item: Any, timeout: Any = INF, priority: Any = 0) -> Any:
+        _set_value(own, item)
+        _set_time(own, timeout)
+        _set_number(own, number)
+        _set_priority(own, priority)
+        return asked
+
+    def at_once(own: Any, store: Any, item: Any, timeout: Any = INF, priority: Any = 0) -> Any:
+        _act(own, action, number, item)
+        return ready
+
+    return waits if is_bounded else at_once
+
+
+def _amounts(method: str, asked: int) -> Any:
+    def of_types(
+        own: Any, container: Any, amount: Any, timeout: Any = INF, priority: Any = 0
+    ) -> Any:
+        number = _number(container, Container, method)
+
+        def implementation(
+            own: Any, container: Any, amount: Any, timeout: Any = INF, priority: Any = 0
+        ) -> Any:
+            _set_value(own, amount)
+            _set_time(own, timeout)
+            _set_number(own, number)
+            _set_priority(own, priority)
+            return asked
+
+        return implementation
+
+    return of_types
+
+
+_method("take")(_amounts("take", env.TAKE))
+_method("fill")(_amounts("fill", env.FILL))
+
+
+@_method("passivate")
+def _passivate(own: Any, timeout: Any = INF) -> Any:
+    asked = env.PASSIVATE
+
+    def implementation(own: Any, timeout: Any = INF) -> Any:
+        _set_time(own, timeout)
+        return asked
+
+    return implementation
+
+
+@_method("travel")
+def _travel(own: Any, to: Any, delay: Any) -> Any:
+    asked = env.TRAVEL
+
+    def implementation(own: Any, to: Any, delay: Any) -> Any:
+        _set_number(own, to)
+        _set_time(own, delay)
+        return asked
+
+    return implementation
+
+
+@_method("release")
+def _release_of(own: Any, resource: Any) -> Any:
+    number = _number(resource, Resource, "release")
+    return lambda own, resource: _release(own, number)
+
+
+@_method("spawn")
+def _spawn_of(own: Any, process: Any, *values: Any) -> Any:
+    _arguments(process, _flat(values), "spawn")
+    return lambda own, process, *values: _spawn(own, process, -1, 0.0, values)
+
+
+@_method("spawn_at")
+def _spawn_at(own: Any, at: Any, delay: Any, process: Any, *values: Any) -> Any:
+    _arguments(process, _flat(values), "spawn_at")
+    return lambda own, at, delay, process, *values: _spawn(own, process, at, delay, values)
+
+
+def _flat(values: Any) -> Any:
+    """The types behind a star, which come as one tuple type or as they are."""
+    if len(values) == 1 and isinstance(values[0], types.BaseTuple):
+        return values[0].types if hasattr(values[0], "types") else values[0]
+    return values
+
+
+def _acts(name: str, kind: type[Any], action: int) -> None:
+    """A method that does something with a facility, and tells a number."""
+
+    def of_types(own: Any, facility: Any) -> Any:
+        number = _number(facility, kind, name)
+        if action == env.DO_AMOUNT:
+            return lambda own, facility: _float_of(_act(own, action, number, 0.0))
+        return lambda own, facility: _act(own, action, number, 0.0)
+
+    _method(name)(of_types)
+
+
+_acts("signal", Condition, env.DO_SIGNAL)
+_acts("signal_one", Condition, env.DO_SIGNAL_ONE)
+_acts("waiting", Facility, env.DO_WAITING)
+_acts("in_use", Resource, env.DO_IN_USE)
+_acts("items", Store, env.DO_ITEMS)
+_acts("amount", Container, env.DO_AMOUNT)
+
+
+@_method("set_units")
+def _set_units(own: Any, resource: Any, units: Any) -> Any:
+    number, action = _number(resource, Resource, "set_units"), env.DO_SET_UNITS
+    return lambda own, resource, units: _act(own, action, number, units)
+
+
+@_method("activate")
+def _activate(own: Any, process: Any) -> Any:
+    action = env.DO_ACTIVATE
+    return lambda own, process: _act(own, action, process, 0.0) != 0
+
+
+@_method("is_here")
+def _is_here(own: Any, process: Any) -> Any:
+    action = env.DO_IS_HERE
+    return lambda own, process: _act(own, action, process, 0.0) != 0
+
+
+@_method("interrupt")
+def _interrupt(own: Any, process: Any, cause: Any = 0) -> Any:
+    action = env.DO_INTERRUPT
+
+    def implementation(own: Any, process: Any, cause: Any = 0) -> Any:
+        return _act(own, action, process, _float_of(cause)) != 0
+
+    return implementation
+
+
+for _name, _field, _of_numba, _of_llvm in [
+    ("now", "now", types.float64, F64),
+    ("here", "me", types.int64, I64),
+    ("sites", "lp_count", types.int64, I64),
+    ("cause", "cause", types.int64, I64),
+    ("item", "item", types.float64, F64),
+]:
+    overload_attribute(EnvType, _name)(attribute(loader(_field, _of_numba, _of_llvm)))
+
+
+def _is(name: str, woken: int) -> None:
+    overload_attribute(EnvType, name)(lambda own: lambda own: _woken(own) == woken)
+
+
+_is("granted", env.DONE)
+_is("interrupted", env.INTERRUPTED)
+_is("preempted", env.PREEMPTED)
+
+
+def _tells(name: str, action: int) -> None:
+    overload_attribute(EnvType, name)(lambda own: lambda own: _act(own, action, 0, 0.0))
+
+
+_tells("me", env.DO_ME)
+_tells("entity", env.DO_ENTITY)
+
+
+@intrinsic
+def _site(typing: Any, own: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return fixed(builder, args[0], "site", context.get_value_type(own.site))
+
+    return own.site(own), generate
+
+
+@intrinsic
+def _parameters(typing: Any, own: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return fixed(builder, args[0], "parameters", context.get_value_type(own.parameters))
+
+    return own.parameters(own), generate
+
+
+overload_attribute(EnvType, "site")(attribute(_site))
+overload_attribute(EnvType, "params")(attribute(_parameters))
+for _name, _implementation in METHODS.items():
+    overload_method(EnvType, _name)(_implementation)

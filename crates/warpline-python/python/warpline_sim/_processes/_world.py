@@ -1,0 +1,317 @@
+"""A world written in Python: sites, and processes that hold, queue and travel."""
+
+# Whoever checks a program of theirs need not have all that this may import.
+# mypy: disable-error-code="import-not-found, import-untyped"
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, TypeVar, Unpack
+
+import numpy as np
+
+from .. import _native, _progress
+from .._calls import Progress, settings_of
+from .._errors import ConfigurationError, ModelError
+from .._models._base import Base, plain
+from .._models._graph import links_of, placement_of
+from .._models._key import Key
+from .._models._model import Keywords
+from .._models._records import Record, View, filled, record_of, statistics_of, words_of
+from .._report import Report
+from .._settings import OwnSettings
+from .._table import Table
+from ._check import check_process
+from ._facilities import (
+    Amount,
+    BoundedStore,
+    Condition,
+    Container,
+    Facility,
+    PreemptiveResource,
+    Process,
+    Resource,
+    Store,
+)
+from ._interpreter import Interpreted
+
+_Facility = TypeVar("_Facility", bound=Facility)
+_NOTHING = Record("nothing", np.dtype([]), {})
+
+
+class World(Base):
+    """A world: sites, with a record each, and processes there.
+
+    ::
+
+        @wl.state
+        class Branch:
+            waits: wl.Tally
+
+        @wl.params
+        class Params:
+            tellers: wl.i64
+            interarrival: wl.f64
+            service: wl.f64
+
+        world = wl.World("bank", site=Branch, params=Params)
+        TELLER = world.resource("teller", lambda p, site: p.tellers)
+
+        @world.process
+        def customer(env):
+            arrived = env.now
+            yield env.acquire(TELLER)
+            wl.tally(env.site.waits, env.now - arrived)
+            yield env.hold(env.exponential(env.params.service))
+            env.release(TELLER)
+
+        @world.process
+        def arrivals(env):
+            while True:
+                yield env.hold(env.exponential(env.params.interarrival))
+                env.spawn(customer)
+
+        world.start(lambda env: env.spawn(arrivals))
+        report = world.run(Params(tellers=5, interarrival=0.25, service=1.0), sites=64, end=1000)
+
+    A process is a generator: what it yields is what it waits for. Numba compiles it to a few bytes
+    that every engine copies, undoes and sends; without Numba, or with ``interpret=True``, the
+    interpreter runs it on the sequential engine, with the same result.
+    """
+
+    def __init__(
+        self, name: str, site: type[Any] | None = None, params: type[Any] | None = None
+    ) -> None:
+        of_site = _NOTHING if site is None else record_of(site, "state")
+        super().__init__(name, of_site, _NOTHING if params is None else record_of(params, "params"))
+        self._facilities: list[Facility] = []
+        self._processes: list[Process] = []
+        self._start: Callable[..., Any] | None = None
+        self._compiled: Any = None
+
+    # What it has.
+
+    def resource(self, name: str, units: Amount = 1, *, preemptive: bool = False) -> Resource:
+        """So many equal units at each site: a number, or a function of the parameters and the
+        number of the site, as ``lambda p, site: p.tellers``. With ``preemptive``,
+        ``env.acquire(…, preempt=True)`` takes a unit from a process with a lower priority."""
+        kind = PreemptiveResource if preemptive else Resource
+        return self._add(kind(name, len(self._facilities), units))
+
+    def store(self, name: str, capacity: Amount = math.inf) -> Store:
+        """Items at each site, numbers, for at most so many of them."""
+        kind = Store if capacity == math.inf else BoundedStore
+        return self._add(kind(name, len(self._facilities), capacity))
+
+    def container(
+        self, name: str, capacity: Amount = math.inf, amount: Amount = 0.0
+    ) -> Container:
+        """An amount at each site: at most ``capacity``, and ``amount`` at the beginning."""
+        return self._add(Container(name, len(self._facilities), capacity, amount))
+
+    def condition(self, name: str) -> Condition:
+        """A condition at each site, which processes wait for and signal."""
+        return self._add(Condition(name, len(self._facilities), 0.0))
+
+    def _add(self, facility: _Facility) -> _Facility:
+        if any(other.name == facility.name for other in self._facilities):
+            raise ConfigurationError(f"the world has two facilities `{facility.name}`")
+        self._facilities.append(facility)
+        self._compiled = None
+        return facility
+
+    def process(self, function: Callable[..., Any]) -> Process:
+        """``process(env, …)`` is a generator: each ``yield`` is a wait. Its arguments behind
+        ``env`` are numbers, and have types: ``patience: wl.f64``."""
+        process = Process(function, len(self._processes))
+        check_process(function, self._state, self._params, is_process=True)
+        self._processes.append(process)
+        self._compiled = None
+        return process
+
+    def start(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``start(env)`` spawns the first processes of a site, at time zero."""
+        check_process(function, self._state, self._params, is_process=False)
+        self._start = function
+        self._compiled = None
+        return function
+
+    # Runs.
+
+    def run(
+        self,
+        params: Any = None,
+        *,
+        sites: int = 1,
+        states: Any = None,
+        lookahead: float | None = None,
+        links: Any = None,
+        placement: Any = None,
+        interpret: bool | None = None,
+        progress: Progress = False,
+        **own: Unpack[OwnSettings],
+    ) -> Report:
+        """Runs the world, and returns its report; ``report.states`` has the sites at the end.
+
+        Args:
+            params: An instance of the record of parameters, or a mapping.
+            sites: The number of sites.
+            states: The records of the sites at the beginning; zeros without it.
+            lookahead: A promise: no process travels to another site in less time.
+            links: A promise: where processes travel to; as for :meth:`Model.run`.
+            placement: The worker of each site, an array; or a name, as ``warpline run`` takes it.
+            interpret: True to run the processes in the interpreter, on the sequential engine.
+            own: The settings: ``end``, ``engine``, ``workers``, ``seed``, ``precision`` and the
+                other flags of ``warpline run``, with ``_`` in place of ``-``.
+
+        Raises:
+            ConfigurationError: a key or a value cannot be used, or a process cannot be compiled.
+            ModelError: a process made a mistake, as to end with a unit that it has not released.
+            Exception: whatever a process raises, with site, virtual time and event in a note; and
+                whatever ``finish`` raises.
+        """
+        settings: dict[str, Any] = {**own}
+        prepared = self._prepared(
+            params,
+            settings,
+            sites=sites,
+            states=states,
+            lookahead=lookahead,
+            links=links,
+            placement=placement,
+            interpret=interpret,
+        )
+        try:
+            with _progress.shown(progress, self.name) as show:
+                told, final = _native.run_world(prepared.written, settings_of(settings), show)
+        except ModelError as error:
+            raise prepared.own(error) from None
+        report = Report.from_dict(json.loads(told))
+        # Of several runs there are several.
+        several = report.half_width_95 is not None
+        return replace(report, states=None if several else self.read(final, int(sites)))
+
+    def replicate(
+        self,
+        params: Any = None,
+        replications: int = 10,
+        *,
+        sites: int = 1,
+        progress: Progress = False,
+        **keywords: Unpack[Keywords],
+    ) -> Report:
+        """Runs independent replications on all cores, as :meth:`Model.replicate`."""
+        settings: dict[str, Any] = {**keywords, "replications": replications}
+        return self.run(params, sites=sites, progress=progress, **settings)
+
+    def sweep(
+        self,
+        params: Any = None,
+        vary: Mapping[str, Iterable[Any]] | None = None,
+        *,
+        sites: int = 1,
+        progress: Progress = False,
+        **keywords: Unpack[Keywords],
+    ) -> Table:
+        """Runs the world for every combination of values, as :meth:`Model.sweep`."""
+        return self._sweep(self.run, params, vary, progress, {"sites": sites, **keywords})
+
+    def compiled(self) -> Any:
+        """The processes, compiled. A run does this by itself; a call moves the time it takes."""
+        if self._compiled is None:
+            from ._cache import Cached
+
+            assert self._start is not None
+            records = (self._state, self._params)
+            self._compiled = Cached(self._start, self._processes, records)
+        return self._compiled
+
+    def _prepared(self, params: Any, settings: dict[str, Any], **keywords: Any) -> Prepared:
+        """What a run needs; puts into the settings what follows from the other keywords."""
+        if self._start is None:
+            raise ConfigurationError("the world has no `@world.start`, which spawns processes")
+        sites, links = keywords["sites"], keywords["links"]
+        if not isinstance(sites, int | np.integer) or sites < 1:
+            raise ConfigurationError(f"`sites` is {sites!r}, but must be a whole number above 0")
+        sites = int(sites)
+        values = copy.deepcopy(self._values(params))
+        whole, arrays = filled(self._params, values)
+        view = View(whole, arrays)
+        is_interpreted = self._interprets(keywords["interpret"], settings)
+        runner: Any = (
+            Interpreted(self._start, self._processes, view, self._state)
+            if is_interpreted
+            else self.compiled()
+        )
+        of_links = None if links is None else links_of(links, sites)
+        initial = self._initial(keywords["states"], sites)
+        facilities = [
+            (facility.name, facility.kind, facility.of_sites(view, sites))
+            for facility in self._facilities
+        ]
+        # What ranks compare: not the record of parameters, which has addresses.
+        fixed = {name: whole[name] for name in self._params.fields if name not in arrays}
+        identity = Key()
+        of_links_key = np.asarray(of_links or (), float)
+        identity.add((runner.key, fixed, arrays, of_links_key, initial, facilities))
+        names = [process.name for process in self._processes]
+        written = SimpleNamespace(
+            name=self.name,
+            sites=sites,
+            start=runner.start,
+            processes=[(name, *of) for name, of in zip(names, runner.processes, strict=True)],
+            facilities=facilities,
+            site_words=self._state.words,
+            statistics=statistics_of(self._state),
+            initial=initial,
+            parameters=words_of(whole) or bytes(8),
+            shown=json.dumps({name: plain(value) for name, value in values.items()}),
+            identity=identity.digest(),
+            lookahead=keywords["lookahead"],
+            links=of_links,
+            finish=None if self._finish is None else self._results(view, sites),
+        )
+        settings["placement"] = placement_of(keywords["placement"], sites)
+        return Prepared(written, runner, view, list(self._processes))
+
+
+@dataclass
+class Prepared:
+    """A world with what a run of it needs, which lives as long as the run."""
+
+    #: What the native part reads, and the functions, whose addresses are in it.
+    written: SimpleNamespace
+    runner: Any
+    view: View
+    processes: list[Process]
+
+    def own(self, error: ModelError) -> Exception:
+        """The exception of the process itself, if one has raised."""
+        failure = getattr(error, "_failure", None)
+        if failure is None:
+            return error
+        raised = self._raised(failure[3], failure[4])
+        if raised is None:
+            return error
+        raised.add_note(str(error))
+        return raised
+
+    def _raised(self, address: int, state: bytes) -> Exception | None:
+        """The exception whose address a process has kept, which has this state."""
+        if isinstance(self.runner, Interpreted):
+            return self.runner.error
+        from ._raised import exception_at, wait_in
+
+        raised = exception_at(address)
+        if raised is not None and state:
+            word = int.from_bytes(state[:8], sys.byteorder)
+            wait = wait_in(self.processes[(word >> 32) - 1], word & 0xFFFF_FFFF)
+            if wait is not None:
+                raised.add_note(wait)
+        return raised
