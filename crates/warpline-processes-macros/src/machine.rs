@@ -5,14 +5,18 @@
 //! own trait becomes one method, `__drive`, to which the environment is passed. Only this file
 //! knows of `diapause`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 use syn2::{
-    Error, Expr, File, ImplItem, Item, ItemFn, Result, parse_quote,
+    Error, Expr, File, ImplItem, Item, ItemFn, Result, Type, parse_quote,
     visit_mut::{self, VisitMut},
 };
 
-use crate::process::Environment;
+/// The environment: the name that the function gives it, and the world.
+pub(crate) struct Environment {
+    pub(crate) name: Ident,
+    pub(crate) world: Type,
+}
 
 /// The state machine of a function whose waits are `yield_!` and `yield_all!`.
 pub(crate) fn make(mut function: ItemFn, environment: &Environment) -> Result<TokenStream> {
@@ -32,7 +36,7 @@ pub(crate) fn make(mut function: ItemFn, environment: &Environment) -> Result<To
         {
             module.attrs.push(parse_quote!(#[doc(hidden)]));
             module.attrs.push(parse_quote!(
-                #[allow(clippy::all, clippy::pedantic, clippy::nursery, reason = "not written by hand")]
+                #[allow(clippy::all, clippy::pedantic, clippy::nursery, reason = "not by hand")]
             ));
             items.retain(|item| !is_iterator(item));
             items.iter_mut().for_each(|item| with_environment(item, environment));

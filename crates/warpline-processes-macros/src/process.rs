@@ -1,19 +1,16 @@
 //! A process: its function, and what is made of it.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn2::{
     Error, Expr, FnArg, GenericArgument, ItemFn, Macro, Pat, Path, PathArguments, Result,
     ReturnType, Type, spanned::Spanned, visit::Visit,
 };
 
-use crate::{hoist, machine};
-
-/// The environment: the name that the function gives it, and the world.
-pub(crate) struct Environment {
-    pub(crate) name: Ident,
-    pub(crate) world: Type,
-}
+use crate::{
+    hoist,
+    machine::{self, Environment},
+};
 
 /// What the attribute makes of a function.
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> {

@@ -1,7 +1,8 @@
-//! A car wash: cars wait in a lane, which is a *store*; washers get one after the other. There is room
-//! for a few cars only, and whoever finds the lane full drives on.
+//! A car wash: cars wait in a lane, which is a *store*; washers get one after the other. There is
+//! room for a few cars only, and whoever finds the lane full drives on.
 //!
-//! With one washer, a constant time and a long lane it is the queue M/D/1, whose mean wait is known.
+//! With one washer, a constant time and a long lane it is the queue M/D/1, whose mean wait is
+//! known.
 //!
 //! ```sh
 //! cargo run --release -p warpline-processes --features gallery --example car_wash

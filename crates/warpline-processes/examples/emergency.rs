@@ -1,10 +1,10 @@
-//! Emergency departments: patients come to triage, wait for a doctor, and some of them go to X-ray and
-//! back; some stay in a bed. Each place is a site, and patients travel between them, so that the
-//! places of all hospitals run at the same time. The *event log* has each patient's way, for tools
-//! that animate it (`vidigi`) or mine it (`pm4py`).
+//! Emergency departments: patients come to triage, wait for a doctor, and some of them go to X-ray
+//! and back; some stay in a bed. Each place is a site, and patients travel between them, so that
+//! the places of all hospitals run at the same time. The *event log* has each patient's way, for
+//! tools that animate it (`vidigi`) or mine it (`pm4py`).
 //!
-//! The network is open and of Jackson's kind, so the mean time in each queue is that of an M/M/c with
-//! the rate of all who come there.
+//! The network is open and of Jackson's kind, so the mean time in each queue is that of an M/M/c
+//! with the rate of all who come there.
 //!
 //! ```sh
 //! cargo run --release -p warpline-processes --features gallery --example emergency [-- LOG.csv]

@@ -1,9 +1,10 @@
-//! An inventory with the rule (s, S): when there are s or fewer pieces on hand and on order, as many
-//! are ordered as make S. Who comes when the shelf is empty waits: a *container* serves them in their
-//! order when pieces come.
+//! An inventory with the rule (s, S): when there are s or fewer pieces on hand and on order, as
+//! many are ordered as make S. Who comes when the shelf is empty waits: a *container* serves them
+//! in their order when pieces come.
 //!
-//! Demand is Poisson and the time of delivery constant, so theory knows the mean stock: on hand and on
-//! order there is any number from s + 1 to S equally often, less the demand of one time of delivery.
+//! Demand is Poisson and the time of delivery constant, so theory knows the mean stock: on hand and
+//! on order there is any number from s + 1 to S equally often, less the demand of one time of
+//! delivery.
 //!
 //! ```sh
 //! cargo run --release -p warpline-processes --features gallery --example inventory

@@ -1,9 +1,9 @@
 //! A machine shop: machines make parts and break down; repairers mend them, and go back to other
 //! work when none is broken. After SimPy's example of that name.
 //!
-//! A failure *interrupts* the machine that works, which goes on with what was left of the part when it
-//! is mended; and it *preempts* a repairer from other jobs, which wait. In the long run a machine
-//! that is mended at once works for the share `up / (up + down)` of the time.
+//! A failure *interrupts* the machine that works, which goes on with what was left of the part when
+//! it is mended; and it *preempts* a repairer from other jobs, which wait. In the long run a
+//! machine that is mended at once works for the share `up / (up + down)` of the time.
 //!
 //! ```sh
 //! cargo run --release -p warpline-processes --features gallery --example machine_shop

@@ -1,5 +1,5 @@
-//! M/M/1 with a million customers, as two processes and a store, in each of many stations: the model
-//! that process-oriented libraries are compared with. It prints the wall time of each run.
+//! M/M/1 with a million customers, as two processes and a store, in each of many stations: the
+//! model that process-oriented libraries are compared with. It prints the wall time of each run.
 //!
 //! ```sh
 //! cargo run --release -p warpline-processes --features gallery --example mm1 [-- STATIONS ENGINE]

@@ -1,5 +1,5 @@
-//! Two classes of customers at one server: urgent ones go first, and take the server from the others
-//! (an M/M/1 queue with preemption, in each of many places).
+//! Two classes of customers at one server: urgent ones go first, and take the server from the
+//! others (an M/M/1 queue with preemption, in each of many places).
 //!
 //! Urgent customers do not see the others: M/M/1. The others have the mean time that the formula of
 //! preemptive priorities gives.

@@ -1,7 +1,7 @@
 //! What processes cost beside hand-written events: the same models, with the same digests, in turn
 //! on each engine with one worker per core. It prints medians of wall time per event, and of their
-//! ratio in each round; and, as `crowd`, what an event costs with 10 000 processes that wait at each
-//! of four sites beside one with 10.
+//! ratio in each round; and, as `crowd`, what an event costs with 10 000 processes that wait at
+//! each of four sites beside one with 10.
 //!
 //! ```sh
 //! cargo run --release -p warpline-processes --features measurements --example process_cost

@@ -1,5 +1,5 @@
-//! A token ring: one token goes round, and whoever has it sends all that waits, then passes it on. It
-//! is the polling system with exhaustive service.
+//! A token ring: one token goes round, and whoever has it sends all that waits, then passes it on.
+//! It is the polling system with exhaustive service.
 //!
 //! Each station is a site and the token is a process that travels. The mean wait is known for equal
 //! stations (H. Takagi, *Analysis of Polling Systems*, MIT Press 1986).

@@ -3,7 +3,10 @@
 
 use std::fmt;
 
-use crate::host::{Kind, NONE, Queue};
+use crate::{
+    queue::{Kind, Queue},
+    slot::NONE,
+};
 
 /// Numbers the facilities of a world, and names them: each becomes a constant.
 ///
@@ -94,7 +97,8 @@ facility! {
     Condition
 }
 
-/// The facilities of a site, as its world makes them: [`World::facilities`](crate::World::facilities).
+/// The facilities of a site, as its world makes them
+/// ([`World::facilities`](crate::World::facilities)).
 #[derive(Debug, Default)]
 pub struct Facilities {
     pub(crate) sides: Vec<Side>,

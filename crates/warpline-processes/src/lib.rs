@@ -117,16 +117,17 @@
 //!
 //! # In what order
 //!
-//! Virtual time, site by site, is that of the events of Warpline. Within an event, a process runs until
-//! it waits; then those go on that got something by it or were spawned, first come first. So
+//! Virtual time, site by site, is that of the events of Warpline. Within an event, a process runs
+//! until it waits; then those go on that got something by it or were spawned, first come first. So
 //! nothing happens between a process's two waits, and acquiring what is free takes no event.
 //!
 //! # Interrupts
 //!
 //! [`Env::interrupt`] ends a wait before its time, and so does a process that takes a unit away
 //! (`preempt = true`). A process shows that it expects that by looking at how its wait ends: `if
-//! !hold!(left) { … }`. One that does not, and is interrupted, ends the run with an error. A process
-//! that is about to run at that very moment runs first, and is interrupted in its next wait.
+//! !hold!(left) { … }`. One that does not, and is interrupted, ends the run with an error. A
+//! process that is about to run at that very moment runs first, and is interrupted in its next
+//! wait.
 //!
 //! # References
 //!
@@ -143,6 +144,8 @@ extern crate self as warpline_processes;
 #[doc = include_str!("../../../docs/processes.md")]
 struct ProcessesPage;
 
+mod chain;
+mod empty;
 mod env;
 mod event_log;
 mod facility;
@@ -151,18 +154,21 @@ mod message;
 mod model;
 mod observations;
 mod process;
+mod queue;
 #[doc(hidden)]
 pub mod rt;
+mod saved_at;
+mod slot;
 mod world;
 
-pub use env::{Env, Handle};
+pub use empty::Empty;
+pub use env::Handle;
 pub use event_log::{EventLog, Row};
 pub use facility::{Condition, Container, Facilities, Resource, Store};
-pub use host::{Host, Woken};
+pub use host::Host;
 pub use message::Message;
 pub use model::Processes;
-pub use observations::{Empty, Observations, Summary, Usage};
-pub use process::{ProcessKind, Resume};
+pub use observations::{Observations, Summary, Usage};
 pub use warpline::LpId;
 pub use warpline_processes_macros::process;
-pub use world::{ContextOf, World};
+pub use world::{Carried, ContextOf, Env, ProcessKind, Resume, Woken, World};

@@ -4,12 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{World, event_log::What, process::ProcessKind};
-
-/// The contents of an event.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(bound = "")]
-pub enum Message<W: World> {
+/// The contents of an event; `P` is a process that travels.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Message<P> {
     /// A wait is over, if the process still waits.
     #[doc(hidden)]
     Wake {
@@ -24,7 +21,7 @@ pub enum Message<W: World> {
         /// Its number, with [`NEW`] if it was never anywhere before.
         entity: u64,
         /// The process.
-        process: <W::Process as ProcessKind<W>>::Carried,
+        process: P,
     },
     /// A row of the event log.
     #[doc(hidden)]
@@ -42,3 +39,17 @@ pub enum Message<W: World> {
 
 /// A part of a number that no process has: the sites count to less.
 pub(crate) const NEW: u64 = 1 << 31;
+
+/// What happens to a process, for the event log.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "each is a row of the event log")]
+pub enum What {
+    Arrives,
+    Queues,
+    GivesUp,
+    Uses,
+    Releases,
+    Travels,
+    Departs,
+}

@@ -9,12 +9,11 @@ use warpline::{
 };
 
 use crate::{
-    Facilities, Host, World,
     event_log::{EventLog, Record},
-    host::Core,
+    host::Host,
     message::Message,
     observations::{Observations, Summary},
-    process::ProcessKind,
+    world::{Carried, Core, ProcessKind, World, facilities},
 };
 
 /// A world as a model: `Simulation::new(Processes::new(bank))`.
@@ -105,7 +104,7 @@ impl<W: World> Model for Processes<W> {
 
 impl<W: World> LogicalProcess for Host<W> {
     type Model = Processes<W>;
-    type Message = Message<W>;
+    type Message = Message<Carried<W>>;
     type Summary = Summary<W::Observed>;
     const SAVING: Saving<Self> = Saving::BY_FIELD;
     const STATISTICS: Collected<Self> = Collected::by(
@@ -119,7 +118,7 @@ impl<W: World> LogicalProcess for Host<W> {
         Statistics::since,
     );
 
-    fn start(&mut self, model: &Processes<W>, cx: &mut impl Context<Message<W>>) {
+    fn start(&mut self, model: &Processes<W>, cx: &mut impl Context<Message<Carried<W>>>) {
         self.begin(&model.world, cx);
     }
 
@@ -127,13 +126,13 @@ impl<W: World> LogicalProcess for Host<W> {
     fn handle(
         &mut self,
         model: &Processes<W>,
-        message: &Message<W>,
-        cx: &mut impl Context<Message<W>>,
+        message: &Message<Carried<W>>,
+        cx: &mut impl Context<Message<Carried<W>>>,
     ) {
         self.on(&model.world, message, cx);
     }
 
-    fn output(model: &Processes<W>, lp: LpId, event: &EventKey, message: &Message<W>) {
+    fn output(model: &Processes<W>, lp: LpId, event: &EventKey, message: &Message<Carried<W>>) {
         if let (Some(log), &Message::Log { entity, kind, facility, what }) = (&model.log, message) {
             let record = Record { entity, kind, facility, what };
             log.write(&model.world, lp, event.time(), record);
@@ -142,7 +141,7 @@ impl<W: World> LogicalProcess for Host<W> {
 
     /// A wake-up is one of a process at a site; what travels is not compared.
     #[inline]
-    fn identity(_: &Processes<W>, message: &Message<W>) -> Option<u64> {
+    fn identity(_: &Processes<W>, message: &Message<Carried<W>>) -> Option<u64> {
         match *message {
             Message::Wake { slot, generation } => {
                 Some(u64::from(slot) << 32 | u64::from(generation))
@@ -151,7 +150,7 @@ impl<W: World> LogicalProcess for Host<W> {
         }
     }
 
-    fn message_heap_bytes(message: &Message<W>) -> usize {
+    fn message_heap_bytes(message: &Message<Carried<W>>) -> usize {
         match message {
             Message::Arrive { process, .. } => {
                 <W::Process as ProcessKind<W>>::carried_bytes(process)
@@ -163,17 +162,4 @@ impl<W: World> LogicalProcess for Host<W> {
     fn finish(self, _: &Processes<W>, end: VirtualTime) -> Summary<W::Observed> {
         Summary::of::<W>(self, end)
     }
-}
-
-/// What a site has, as its world says.
-pub(crate) fn facilities<W: World>(world: &W, site: LpId) -> Facilities {
-    let mut facilities = Facilities::default();
-    world.facilities(site, &mut facilities);
-    facilities
-}
-
-/// The name of a facility, for an error.
-#[cold]
-pub(crate) fn name_of_facility<W: World>(world: &W, site: LpId, number: usize) -> &'static str {
-    facilities(world, site).name(number).unwrap_or("what it acquired")
 }

@@ -7,7 +7,11 @@ use warpline::{
     statistics::{Findings, Label},
 };
 
-use crate::{Host, World, host::Kind, model::facilities};
+use crate::{
+    host::Host,
+    queue::Kind,
+    world::{World, facilities},
+};
 
 /// What was observed at all sites together.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,43 +161,4 @@ impl<O: Statistics> Statistics for Summary<O> {
     fn tell(&self, as_: &Label<'_>, to: &mut Findings) {
         self.observed.tell(as_, to);
     }
-}
-
-/// Nothing: the data of sites that have none, and the statistics of a world that observes nothing
-/// but its facilities.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Empty;
-
-impl Statistics for Empty {
-    fn reset(&mut self, _: VirtualTime) {}
-
-    fn close(&mut self, _: VirtualTime) {}
-
-    fn merge(&mut self, _: &Self) {}
-
-    fn since(&self, _: &Self) -> Self {
-        Self
-    }
-
-    fn tell(&self, _: &Label<'_>, _: &mut Findings) {}
-}
-
-impl warpline::State for Empty {
-    const HAS_PLAIN: bool = false;
-
-    fn save_plain(&self, _: &mut warpline::state::UndoLog) {}
-
-    fn restore_plain(&mut self, _: u64, _: &mut warpline::state::UndoLog) {}
-
-    fn undo_to(&mut self, _: u64, _: &mut warpline::state::UndoLog) -> usize {
-        0
-    }
-
-    fn rebase(&mut self, _: &warpline::state::Moves) {}
-
-    fn heap_bytes(&self) -> usize {
-        0
-    }
-
-    fn fields(&self, _: &mut dyn FnMut(&'static str, &dyn std::fmt::Debug)) {}
 }

@@ -1,46 +1,4 @@
-//! A process as a value: what `#[process]` and [`processes!`](crate::processes!) implement.
-
-use std::fmt::Debug;
-
-use serde::{Serialize, de::DeserializeOwned};
-use warpline::Value;
-
-use crate::{
-    ContextOf, Env, World,
-    rt::{CoroutineState, Pause},
-};
-
-/// A suspended process of a world, which can go on.
-///
-/// `#[process]` implements it for the state of a process. By hand it is an enum and a `match`: what
-/// a process has reached, and what it does next.
-pub trait Resume<W: World> {
-    /// Lets the process run until it waits again, or ends.
-    fn resume<C: ContextOf<W>>(&mut self, env: &mut Env<'_, W, C>) -> CoroutineState<Pause, ()>;
-}
-
-/// All kinds of processes of a world, as one type. [`processes!`](crate::processes!) writes it.
-pub trait ProcessKind<W: World>:
-    Resume<W> + Value + Debug + Send + Sync + Serialize + DeserializeOwned
-{
-    /// What is sent when a process travels: the process, or a box with it if it is large.
-    type Carried: From<Self> + Debug + Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
-
-    /// What tells the code of these processes from other code, for checkpoints.
-    const SOURCE: u64;
-
-    /// The process that was sent.
-    fn arrived(carried: &Self::Carried) -> Self;
-
-    /// The bytes on the heap of what is sent.
-    fn carried_bytes(carried: &Self::Carried) -> usize;
-
-    /// Which kind of process it is, from 0 on.
-    fn kind(&self) -> u16;
-
-    /// The name of a kind of processes, for errors and event logs.
-    fn name(world: &W, kind: u16) -> &str;
-}
+//! `processes!`: all kinds of processes of a world as one type.
 
 /// Lists the processes of a world, each with the name of its variant: their common type, for
 /// [`World::Process`].
@@ -94,7 +52,11 @@ macro_rules! processes {
         #[serde(crate = "::warpline_processes::rt::serde")]
         #[state(crate = ::warpline_processes::rt::warpline)]
         $visibility enum $name {
-            $($(#[$of])* #[allow(missing_docs, reason = "the process has them")] $kind($process::State)),+
+            $(
+                $(#[$of])*
+                #[allow(missing_docs, reason = "the process has them")]
+                $kind($process::State)
+            ),+
         }
 
         $(

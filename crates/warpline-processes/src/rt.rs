@@ -4,18 +4,7 @@
 pub use serde::{self, Deserialize, Serialize};
 pub use warpline::{self, Value};
 
-pub use crate::process::{ProcessKind, Resume};
-
-use warpline::LpId;
-
-/// What a process does after it has run for a while.
-#[derive(Debug)]
-pub enum CoroutineState<Y, R> {
-    /// It waits.
-    Yielded(Y),
-    /// It has ended.
-    Complete(R),
-}
+pub use crate::world::{CoroutineState, Pause, ProcessKind, Resume};
 
 /// What tells the code of one process from that of another: a state that was written to a file is
 /// read by a program with the same code only.
@@ -41,15 +30,6 @@ pub trait Coroutine<R> {
     type Yield;
     /// What it returns in the end.
     type Return;
-}
-
-/// Why a process does not run any more.
-#[derive(Debug)]
-pub enum Pause {
-    /// It waits here.
-    Wait,
-    /// It goes on at this site, after this time.
-    Travel(LpId, f64),
 }
 
 /// A process that is larger than this travels in a box: every event has the size of the largest

@@ -1,16 +1,29 @@
-//! A world: sites, and the processes that live there.
+//! A world: sites, and the processes that live there; and the types that cannot be said without
+//! each other: what a process sees, what it is, and what a site has.
 
-use std::fmt;
+use std::{
+    collections::VecDeque,
+    fmt::{self, Debug},
+};
 
-use serde::{Serialize, de::DeserializeOwned};
-use warpline::{Context, LpId, State, Statistics, Value};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use warpline::{Context, LpId, State, Statistics, TrackedDeque, TrackedMap, Value};
 
-use crate::{Env, Facilities, message::Message, process::ProcessKind};
+use crate::{
+    chain::Chain,
+    facility::{Facilities, Resource},
+    message::Message,
+    queue::Queue,
+    slot::{Held, Slot, Status},
+};
 
 /// A context in which the processes of a world run. Every context of an engine is one.
-pub trait ContextOf<W: World>: Context<Message<W>> {}
+pub trait ContextOf<W: World>: Context<Message<Carried<W>>> {}
 
-impl<W: World, C: Context<Message<W>>> ContextOf<W> for C {}
+impl<W: World, C: Context<Message<Carried<W>>>> ContextOf<W> for C {}
+
+/// A process of a world as it is sent.
+pub type Carried<W> = <<W as World>::Process as ProcessKind<W>>::Carried;
 
 /// A model of sites that host processes.
 ///
@@ -82,4 +95,151 @@ pub trait World: Send + Sync + Sized + 'static {
         Err("the world does not say how its sites go on with other parameters (`World::adapt`)"
             .to_owned())
     }
+}
+
+/// A suspended process of a world, which can go on.
+///
+/// `#[process]` implements it for the state of a process. By hand it is an enum and a `match`: what
+/// a process has reached, and what it does next.
+pub trait Resume<W: World> {
+    /// Lets the process run until it waits again, or ends.
+    fn resume<C: ContextOf<W>>(&mut self, env: &mut Env<'_, W, C>) -> CoroutineState<Pause, ()>;
+}
+
+/// All kinds of processes of a world, as one type. [`processes!`](crate::processes!) writes it.
+pub trait ProcessKind<W: World>:
+    Resume<W> + Value + Debug + Send + Sync + Serialize + DeserializeOwned
+{
+    /// What is sent when a process travels: the process, or a box with it if it is large.
+    type Carried: From<Self> + Debug + Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
+
+    /// What tells the code of these processes from other code, for checkpoints.
+    const SOURCE: u64;
+
+    /// The process that was sent.
+    fn arrived(carried: &Self::Carried) -> Self;
+
+    /// The bytes on the heap of what is sent.
+    fn carried_bytes(carried: &Self::Carried) -> usize;
+
+    /// Which kind of process it is, from 0 on.
+    fn kind(&self) -> u16;
+
+    /// The name of a kind of processes, for errors and event logs.
+    fn name(world: &W, kind: u16) -> &str;
+}
+
+/// What a process does after it has run for a while.
+#[derive(Debug)]
+pub enum CoroutineState<Y, R> {
+    /// It waits.
+    Yielded(Y),
+    /// It has ended.
+    Complete(R),
+}
+
+/// Why a process does not run any more.
+#[derive(Debug)]
+pub enum Pause {
+    /// It waits here.
+    Wait,
+    /// It goes on at this site, after this time.
+    Travel(LpId, f64),
+}
+
+/// What a process sees while it runs: its site, its world, and what it can do.
+///
+/// In the signature of a process it is `env: &mut Env<Bank>`. A function that is no process takes
+/// `env: &mut Env<'_, Bank, impl ContextOf<Bank>>`.
+pub struct Env<'a, W: World, C = ()> {
+    /// The world: parameters, and all that no process changes.
+    pub world: &'a W,
+    /// The data of the site where the process is.
+    pub site: &'a mut W::Site,
+    /// The context of the event, which tracked fields of the site are written with:
+    /// `env.site.waits.add(3.0, env.cx)`.
+    pub cx: &'a mut C,
+    pub(crate) core: &'a mut Core<W>,
+    /// The slot of the process that runs, and which of its waits comes next.
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+    pub(crate) held: Held,
+    /// How its last wait ended, and what it got.
+    pub(crate) woken: Woken,
+    pub(crate) item: Option<W::Item>,
+    /// How its next wait is.
+    pub(crate) status: Status,
+    pub(crate) is_heeded: bool,
+}
+
+/// The processes of a site, and what they wait for.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub(crate) struct Core<W: World> {
+    pub(crate) slots: Vec<Slot<W::Process>>,
+    pub(crate) queues: Vec<Queue>,
+    pub(crate) free: u32,
+    /// How many processes were born here.
+    pub(crate) born: u32,
+    /// Those who run before the event ends. Empty between events.
+    #[serde(skip)]
+    pub(crate) ready: VecDeque<Ready<W::Item>>,
+    #[serde(skip)]
+    pub(crate) chain: Chain,
+    /// What most events do not touch lies elsewhere.
+    pub(crate) more: Box<More<W::Item>>,
+}
+
+/// What stores contain, and what priorities and preemption need.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "I: Value + Serialize + serde::de::DeserializeOwned")]
+pub(crate) struct More<I> {
+    /// The items of stores.
+    pub(crate) stores: Vec<TrackedDeque<I>>,
+    /// The last process of a queue for each priority other than 0, the highest one first.
+    pub(crate) classes: TrackedMap<(u32, i64), u32>,
+    /// Who has units of resources that can be taken away: the lowest priority first, and the last
+    /// one first.
+    pub(crate) holders: TrackedMap<(u32, i32, u64), u32>,
+    /// The items that wait for room in a store, by the slots of their processes.
+    pub(crate) offered: TrackedMap<u32, I>,
+}
+
+/// A process that runs before the event ends.
+#[derive(Debug)]
+pub(crate) enum Ready<I> {
+    /// It begins, or its wait is over.
+    Goes { slot: u32, woken: Woken, item: Option<I> },
+    /// It is interrupted once it waits again, if it does.
+    Interrupt { slot: u32, life: u32, woken: Woken },
+    /// It waits for a resource, and takes a unit from a process that ran before, if that still has
+    /// it.
+    Preempt { slot: u32, wait: u32, resource: Resource },
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Woken {
+    /// What it waited for has happened.
+    Done,
+    /// Its time was over before.
+    TimedOut,
+    /// Another process interrupted it, and gave a cause.
+    Interrupted(u64),
+    /// A unit of this resource was taken away.
+    Preempted(Resource),
+}
+
+/// What a site has, as its world says.
+pub(crate) fn facilities<W: World>(world: &W, site: LpId) -> Facilities {
+    let mut facilities = Facilities::default();
+    world.facilities(site, &mut facilities);
+    facilities
+}
+
+/// The name of a facility, for an error.
+#[cold]
+pub(crate) fn name_of_facility<W: World>(world: &W, site: LpId, number: usize) -> &'static str {
+    facilities(world, site).name(number).unwrap_or("what it acquired")
 }

@@ -1,5 +1,5 @@
-//! The examples against theory: what a run finds lies within its own uncertainty of it, and no wider
-//! than a few percent.
+//! The examples against theory: what a run finds lies within its own uncertainty of it, and that
+//! is a few percent at the most.
 
 use warpline::{Only, Sequential, Simulation};
 use warpline_processes::{Observations, Processes, World};

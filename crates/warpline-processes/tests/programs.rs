@@ -2,8 +2,8 @@
 //! travel as a script says. The macro and a state machine that is written by hand come to the same,
 //! and so do the engines.
 //!
-//! Mutations that turn these tests red: a wake-up whose generation is not looked at; a queue that is
-//! not left at a timeout; a unit that is not handed over; `ready` first come last.
+//! Mutations that turn these tests red: a wake-up whose generation is not looked at (PROC-A); a
+//! queue that is not left at a timeout; a unit that is not handed over; `ready` first come last.
 
 use proptest::prelude::*;
 use warpline::{

@@ -274,7 +274,8 @@ owned! {
     <T: Clone> VecDeque<T>, |values: &VecDeque<T>| heap_block(values.capacity() * size_of::<T>())
         + values.iter().map(T::heap_bytes).sum::<usize>();
     // Whether it is exhausted cannot be read.
-    <T: Clone> RangeInclusive<T>, |range: &Self| range.start().heap_bytes() + range.end().heap_bytes();
+    <T: Clone> RangeInclusive<T>, |range: &Self| range.start().heap_bytes()
+        + range.end().heap_bytes();
     <T: Clone> Box<T>, |value: &Self| heap_block(size_of::<T>()) + (**value).heap_bytes();
     <T: Ord> BTreeSet<T>, |values: &BTreeSet<T>| of_tree(values.len(), size_of::<T>())
         + values.iter().map(T::heap_bytes).sum::<usize>();

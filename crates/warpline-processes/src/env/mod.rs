@@ -8,38 +8,13 @@ use std::fmt;
 use warpline::{LpId, Stream, Value, VirtualTime};
 
 use crate::{
-    Condition, Container, ContextOf, Resource, Store, World,
-    event_log::What,
-    host::{Core, Held, HoldsTooMany, Host, Kind, NONE, Queue, Ready, Status, Woken},
-    message::{Message, NEW},
-    model::name_of_facility,
-    process::ProcessKind,
+    facility::{Condition, Container, Resource, Store},
+    host::HoldsTooMany,
+    message::{Message, NEW, What},
+    queue::{Kind, Queue},
+    slot::{Held, NONE, Status},
+    world::{ContextOf, Core, Env, ProcessKind, Ready, Woken, World},
 };
-
-/// What a process sees while it runs: its site, its world, and what it can do.
-///
-/// In the signature of a process it is `env: &mut Env<Bank>`. A function that is no process takes
-/// `env: &mut Env<'_, Bank, impl ContextOf<Bank>>`.
-pub struct Env<'a, W: World, C = ()> {
-    /// The world: parameters, and all that no process changes.
-    pub world: &'a W,
-    /// The data of the site where the process is.
-    pub site: &'a mut W::Site,
-    /// The context of the event, which tracked fields of the site are written with:
-    /// `env.site.waits.add(3.0, env.cx)`.
-    pub cx: &'a mut C,
-    pub(crate) core: &'a mut Core<W>,
-    /// The slot of the process that runs, and which of its waits comes next.
-    slot: u32,
-    generation: u32,
-    pub(crate) held: Held,
-    /// How its last wait ended, and what it got.
-    pub(crate) woken: Woken,
-    pub(crate) item: Option<W::Item>,
-    /// How its next wait is.
-    pub(crate) status: Status,
-    pub(crate) is_heeded: bool,
-}
 
 /// A process at a site, for those who interrupt or activate it. A process that has traveled away or
 /// has ended has none any more.
@@ -340,22 +315,4 @@ pub(crate) fn holds_too_many<W: World>(
     cx: &mut impl ContextOf<W>,
 ) {
     mistake(world, core, slot, format_args!("holds 4 units already, and gets one more"), cx);
-}
-
-impl<W: World> Host<W> {
-    /// The processes at the site: their numbers and names, and what each waits for.
-    pub fn process_names<'a>(
-        &'a self,
-        world: &'a W,
-        here: LpId,
-    ) -> impl Iterator<Item = (u64, &'a str, Option<&'static str>)> + 'a {
-        self.core.slots.iter().filter_map(move |slot| {
-            if slot.status == Status::Free {
-                return None;
-            }
-            let waits = (slot.status == Status::Queues)
-                .then(|| name_of_facility(world, here, slot.queue as usize));
-            Some((slot.entity, slot.name(world), waits))
-        })
-    }
 }

@@ -1,11 +1,13 @@
 //! How waits begin. The macros call these; each says whether the process has to wait.
 
-use super::{Env, absent, holds_too_many};
+use super::{absent, holds_too_many};
 use crate::{
-    Condition, Container, ContextOf, Resource, Store, World,
-    event_log::What,
-    host::{HoldsTooMany, Kind, Queue, Ready, Status, Victim, Woken},
-    message::Message,
+    facility::{Condition, Container, Resource, Store},
+    host::{HoldsTooMany, Victim},
+    message::{Message, What},
+    queue::{Kind, Queue},
+    slot::Status,
+    world::{ContextOf, Env, Ready, Woken, World},
 };
 
 #[doc(hidden)]

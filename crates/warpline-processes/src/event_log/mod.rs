@@ -1,12 +1,13 @@
 //! The event log: what happens to each process, as a table that process mining and animations read.
 //!
-//! A site sends each row as a non-blocking I/O event, so the log has what is committed, in the order
-//! of virtual time, whatever the engine. A world only says that it has a log
+//! A site sends each row as a non-blocking I/O event, so the log has what is committed, in the
+//! order of virtual time, whatever the engine. A world only says that it has a log
 //! ([`World::EVENT_LOG`]): rows are written where processes begin, queue, get, release, travel and
 //! end.
 //!
-//! The columns are those of `vidigi` (`entity_id`, `event_type`, `event`, `time`, `resource_id`), and
-//! the process and the site; `pm4py` takes `entity_id` for the case and `event` for the activity.
+//! The columns are those of `vidigi` (`entity_id`, `event_type`, `event`, `time`, `resource_id`),
+//! and the process and the site; `pm4py` takes `entity_id` for the case and `event` for the
+//! activity.
 
 mod file;
 mod units;
@@ -17,25 +18,14 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use serde::{Deserialize, Serialize};
 use warpline::{LpId, VirtualTime};
 
-use crate::{World, model::facilities, process::ProcessKind};
+use crate::{
+    message::What,
+    world::{ProcessKind, World, facilities},
+};
 use file::File;
 use units::Units;
-
-/// What happens to a process.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum What {
-    Arrives,
-    Queues,
-    GivesUp,
-    Uses,
-    Releases,
-    Travels,
-    Departs,
-}
 
 /// A row without its names, as it is sent.
 #[derive(Clone, Copy, Debug)]
@@ -54,8 +44,8 @@ pub struct Row {
     pub entity_id: u64,
     /// `arrival_departure`, `queue`, `resource_use` or `resource_use_end`.
     pub event_type: &'static str,
-    /// `arrival`, `depart`, `travel`, or `queue_`, `give_up_`, `use_`, `release_` and the name of the
-    /// facility.
+    /// `arrival`, `depart`, `travel`, or `queue_`, `give_up_`, `use_`, `release_` and the name of
+    /// the facility.
     pub event: String,
     /// Virtual time.
     pub time: f64,

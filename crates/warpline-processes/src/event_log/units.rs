@@ -1,5 +1,5 @@
-//! Which unit of a resource a process uses: the least one that nobody else uses. Units are alike, so
-//! engines do not tell them apart; animations do.
+//! Which unit of a resource a process uses: the least one that nobody else uses. Units are alike,
+//! so engines do not tell them apart; animations do.
 
 use std::collections::BTreeMap;
 

@@ -3,8 +3,10 @@
 //! A process comes in behind the last one whose priority is as high, and leaves from anywhere, in
 //! constant time; with many priorities, in a time that grows with the logarithm of their number.
 
-use super::{Core, NONE, Slot};
-use crate::{ContextOf, World};
+use crate::{
+    slot::{NONE, Slot},
+    world::{ContextOf, Core, World},
+};
 
 impl<W: World> Core<W> {
     /// Lets a process wait in a queue. Its slot is saved.

@@ -10,33 +10,30 @@
 //!   slot is for an earlier wait, and is ignored.
 //! - **PROC-B.** Between events no process is ready: each waits, or has ended.
 //! - **PROC-C.** A queue has its processes by priority, and those of one priority as they came.
-//! - **PROC-D.** What an event changes of a slot or a facility is saved before (`saving`), so that a
-//!   handler that is cut off in the middle can be undone.
+//! - **PROC-D.** What an event changes of a slot or a facility is saved before (`saving`), so that
+//!   a handler that is cut off in the middle can be undone.
 
 mod links;
-mod queue;
 mod running;
 mod saving;
 mod serving;
-mod slot;
 #[cfg(test)]
 mod tests;
 
 use std::{collections::VecDeque, fmt};
 
 use serde::{Deserialize, Serialize};
-use warpline::{Io, TrackedDeque, TrackedMap, Value};
+use warpline::{Io, LpId, TrackedDeque, TrackedMap};
 
-pub(crate) use queue::{Kind, Queue};
-use saving::Chain;
 pub(crate) use serving::{HoldsTooMany, Victim};
-pub(crate) use slot::{Held, NONE, Slot, Status};
 
 use crate::{
-    ContextOf, Resource, World,
-    event_log::What,
-    message::{Message, NEW},
-    process::ProcessKind,
+    chain::Chain,
+    facility::Resource,
+    message::{Message, NEW, What},
+    queue::Queue,
+    slot::{NONE, Slot, Status},
+    world::{ContextOf, Core, More, ProcessKind, World, name_of_facility},
 };
 
 /// The logical process of a site.
@@ -45,65 +42,6 @@ use crate::{
 pub struct Host<W: World> {
     pub(crate) site: W::Site,
     pub(crate) core: Core<W>,
-}
-
-/// The processes of a site, and what they wait for.
-#[derive(Serialize, Deserialize)]
-#[serde(bound = "")]
-pub(crate) struct Core<W: World> {
-    pub(crate) slots: Vec<Slot<W::Process>>,
-    pub(crate) queues: Vec<Queue>,
-    pub(crate) free: u32,
-    /// How many processes were born here.
-    pub(crate) born: u32,
-    /// Those who run before the event ends. Empty between events.
-    #[serde(skip)]
-    pub(crate) ready: VecDeque<Ready<W::Item>>,
-    #[serde(skip)]
-    pub(crate) chain: Chain,
-    /// What most events do not touch lies elsewhere.
-    pub(crate) more: Box<More<W::Item>>,
-}
-
-/// What stores contain, and what priorities and preemption need.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(bound = "I: Value + Serialize + serde::de::DeserializeOwned")]
-pub(crate) struct More<I> {
-    /// The items of stores.
-    pub(crate) stores: Vec<TrackedDeque<I>>,
-    /// The last process of a queue for each priority other than 0, the highest one first.
-    pub(crate) classes: TrackedMap<(u32, i64), u32>,
-    /// Who has units of resources that can be taken away: the lowest priority first, and the last
-    /// one first.
-    pub(crate) holders: TrackedMap<(u32, i32, u64), u32>,
-    /// The items that wait for room in a store, by the slots of their processes.
-    pub(crate) offered: TrackedMap<u32, I>,
-}
-
-/// A process that runs before the event ends.
-#[derive(Debug)]
-pub(crate) enum Ready<I> {
-    /// It begins, or its wait is over.
-    Goes { slot: u32, woken: Woken, item: Option<I> },
-    /// It is interrupted once it waits again, if it does.
-    Interrupt { slot: u32, life: u32, woken: Woken },
-    /// It waits for a resource, and takes a unit from a process that ran before, if that still has
-    /// it.
-    Preempt { slot: u32, wait: u32, resource: Resource },
-}
-
-/// How a wait ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Woken {
-    /// What it waited for has happened.
-    Done,
-    /// Its time was over before.
-    TimedOut,
-    /// Another process interrupted it, and gave a cause.
-    Interrupted(u64),
-    /// A unit of this resource was taken away.
-    Preempted(Resource),
 }
 
 impl<W: World> Core<W> {
@@ -237,5 +175,23 @@ impl<P> Slot<P> {
     #[cold]
     pub(crate) fn name<'w, W: World>(&self, world: &'w W) -> &'w str {
         W::Process::name(world, self.kind)
+    }
+}
+
+impl<W: World> Host<W> {
+    /// The processes at the site: their numbers and names, and what each waits for.
+    pub fn process_names<'a>(
+        &'a self,
+        world: &'a W,
+        here: LpId,
+    ) -> impl Iterator<Item = (u64, &'a str, Option<&'static str>)> + 'a {
+        self.core.slots.iter().filter_map(move |slot| {
+            if slot.status == Status::Free {
+                return None;
+            }
+            let waits = (slot.status == Status::Queues)
+                .then(|| name_of_facility(world, here, slot.queue as usize));
+            Some((slot.entity, slot.name(world), waits))
+        })
     }
 }

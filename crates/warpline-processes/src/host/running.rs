@@ -1,13 +1,14 @@
 //! How processes run: what an event does to a site.
 
-use super::{Core, Held, Host, Kind, NONE, Ready, Slot, Status, Woken};
+use super::Host;
 use crate::{
-    ContextOf, Env, World,
-    event_log::What,
-    message::{Message, NEW},
-    model::{facilities, name_of_facility},
-    process::{ProcessKind, Resume},
-    rt::{CoroutineState, Pause},
+    message::{Message, NEW, What},
+    queue::Kind,
+    slot::{Held, NONE, Slot, Status},
+    world::{
+        Carried, ContextOf, Core, CoroutineState, Env, Pause, ProcessKind, Ready, Resume, Woken,
+        World, facilities, name_of_facility,
+    },
 };
 
 impl<W: World> Host<W> {
@@ -23,7 +24,12 @@ impl<W: World> Host<W> {
 
     /// Handles an event.
     #[inline]
-    pub(crate) fn on<C: ContextOf<W>>(&mut self, world: &W, message: &Message<W>, cx: &mut C) {
+    pub(crate) fn on<C: ContextOf<W>>(
+        &mut self,
+        world: &W,
+        message: &Message<Carried<W>>,
+        cx: &mut C,
+    ) {
         // A handler that was cut off may have left some.
         if !self.core.ready.is_empty() {
             self.core.ready.clear();
@@ -60,12 +66,7 @@ impl<W: World> Host<W> {
     /// Runs a process, then those who got something in this event, and those who are new, until all
     /// wait.
     #[inline]
-    fn settle<C: ContextOf<W>>(
-        &mut self,
-        first: Option<Going<W::Item>>,
-        world: &W,
-        cx: &mut C,
-    ) {
+    fn settle<C: ContextOf<W>>(&mut self, first: Option<Going<W::Item>>, world: &W, cx: &mut C) {
         let mut next = first;
         loop {
             if let Some(going) = next.take() {

@@ -7,133 +7,18 @@
 use std::{collections::VecDeque, fmt};
 
 use warpline::{
-    Context, State, Value,
+    State, Value,
     state::{Moves, Undo, UndoLog, heap_block},
 };
 
-use super::{Core, Host, More, Queue, slot::Slot};
-use crate::{ContextOf, World};
-
-const SLOT: u64 = 0;
-const ADDED: u64 = 1;
-const NEXT: u64 = 2;
-const PREV: u64 = 3;
-const QUEUE: u64 = 4;
-const HEAD: u64 = 5;
-
-/// Where something was last saved in the undo log. A copy was saved nowhere.
-#[derive(Default)]
-pub(crate) struct SavedAt(u64);
-
-impl SavedAt {
-    pub(crate) const NEVER: Self = Self(UndoLog::NONE);
-}
-
-impl Clone for SavedAt {
-    #[inline]
-    fn clone(&self) -> Self {
-        Self::NEVER
-    }
-}
-
-/// It is no part of a state.
-impl fmt::Debug for SavedAt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("_")
-    }
-}
-
-/// The entries of a site in the undo log. A copy has none.
-#[derive(Default)]
-pub(crate) struct Chain {
-    /// The last one.
-    last: u64,
-    /// The last one that has which slots are free.
-    head: SavedAt,
-}
-
-impl Chain {
-    /// Saves a slot, before anything of it changes.
-    #[inline]
-    pub(crate) fn slot<P: Value, M>(
-        &mut self,
-        slot: u32,
-        it: &mut Slot<P>,
-        cx: &mut impl Context<M>,
-    ) {
-        if let Some(log) = cx.undo()
-            && !log.is_new(it.saved.0)
-        {
-            self.last = log.push(self.last, SLOT, slot as usize, it);
-            it.saved.0 = self.last;
-        }
-    }
-
-    /// Saves a facility, before anything of it changes.
-    #[inline]
-    pub(crate) fn queue<M>(&mut self, queue: usize, it: &mut Queue, cx: &mut impl Context<M>) {
-        if let Some(log) = cx.undo()
-            && !log.is_new(it.saved.0)
-        {
-            self.last = log.push(self.last, QUEUE, queue, it);
-            it.saved.0 = self.last;
-        }
-    }
-
-    /// Changes which one is behind another one.
-    #[inline]
-    pub(super) fn set_next<P, M>(
-        &mut self,
-        slot: u32,
-        it: &mut Slot<P>,
-        next: u32,
-        cx: &mut impl Context<M>,
-    ) {
-        if let Some(log) = cx.undo()
-            && !log.is_new(it.saved.0)
-        {
-            self.last = log.push(self.last, NEXT, slot as usize, &it.next);
-        }
-        it.next = next;
-    }
-
-    /// Changes which one is before another one.
-    #[inline]
-    pub(super) fn set_prev<P, M>(
-        &mut self,
-        slot: u32,
-        it: &mut Slot<P>,
-        prev: u32,
-        cx: &mut impl Context<M>,
-    ) {
-        if let Some(log) = cx.undo()
-            && !log.is_new(it.saved.0)
-        {
-            self.last = log.push(self.last, PREV, slot as usize, &it.prev);
-        }
-        it.prev = prev;
-    }
-
-    /// Saves which slots are free, and how many processes were born.
-    #[inline]
-    pub(super) fn head<M>(&mut self, (free, born): (u32, u32), cx: &mut impl Context<M>) {
-        if let Some(log) = cx.undo()
-            && !log.is_new(self.head.0)
-        {
-            self.last = log.push(self.last, HEAD, 0, &(free, born));
-            self.head.0 = self.last;
-        }
-    }
-
-    /// Notes a slot that is added at the end.
-    #[inline]
-    pub(super) fn added<P, M>(&mut self, it: &mut Slot<P>, cx: &mut impl Context<M>) {
-        if let Some(log) = cx.undo() {
-            self.last = log.push(self.last, ADDED, 0, &());
-            it.saved.0 = self.last;
-        }
-    }
-}
+use super::Host;
+use crate::{
+    chain::{ADDED, Chain, NEXT, PREV, QUEUE, SLOT},
+    queue::Queue,
+    saved_at::SavedAt,
+    slot::Slot,
+    world::{ContextOf, Core, More, World},
+};
 
 impl<W: World> Core<W> {
     /// Saves a slot, before anything of it changes.

@@ -3,8 +3,13 @@
 //! Each function gives what there is to those who wait, in their order, and notes that they run
 //! next ([`Ready`]).
 
-use super::{Core, Kind, Ready, Status, Woken};
-use crate::{ContextOf, Resource, World, event_log::What};
+use crate::{
+    facility::Resource,
+    message::What,
+    queue::Kind,
+    slot::Status,
+    world::{ContextOf, Core, Ready, Woken, World},
+};
 
 /// A process that holds as many units as it can, and gets one more.
 pub(crate) struct HoldsTooMany(pub(crate) u32);

@@ -8,8 +8,15 @@ use std::fmt;
 use proptest::prelude::*;
 use warpline::{Context, EventKey, Io, LpId, State, Stream, VirtualTime, state::UndoLog};
 
-use super::{Core, Host, Kind, NONE, Queue};
-use crate::{ContextOf, Empty, Env, World, message::Message, process, processes};
+use super::Host;
+use crate::{
+    ContextOf, Empty, Env, World,
+    message::Message,
+    process, processes,
+    queue::{Kind, Queue},
+    slot::NONE,
+    world::{Carried, Core},
+};
 
 #[derive(Debug)]
 struct Street;
@@ -54,7 +61,7 @@ struct Undoing {
     rng: Stream,
 }
 
-impl Context<Message<Street>> for Undoing {
+impl Context<Message<Carried<Street>>> for Undoing {
     fn now(&self) -> VirtualTime {
         VirtualTime::ZERO
     }
@@ -75,11 +82,11 @@ impl Context<Message<Street>> for Undoing {
         &self.rng
     }
 
-    fn send(&mut self, _: LpId, _: f64, _: Message<Street>) {}
+    fn send(&mut self, _: LpId, _: f64, _: Message<Carried<Street>>) {}
 
-    fn send_at(&mut self, _: LpId, _: f64, _: Message<Street>) {}
+    fn send_at(&mut self, _: LpId, _: f64, _: Message<Carried<Street>>) {}
 
-    fn send_io(&mut self, _: Io, _: LpId, _: f64, _: Message<Street>) {}
+    fn send_io(&mut self, _: Io, _: LpId, _: f64, _: Message<Carried<Street>>) {}
 
     fn fail(&mut self, reason: fmt::Arguments<'_>) {
         panic!("{reason}");

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use warpline::{Value, state::Owned};
 
-use super::saving::SavedAt;
+use crate::saved_at::SavedAt;
 
 /// No slot, no queue.
 pub(crate) const NONE: u32 = u32::MAX;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use warpline::{Level, Value, VirtualTime, state::Owned};
 
-use super::{NONE, saving::SavedAt};
+use crate::{saved_at::SavedAt, slot::NONE};
 
 /// What a queue is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
