@@ -7,6 +7,8 @@
 //! cargo run --release -p warpline-processes --features gallery --example closed_network [-- ENGINE]
 //! ```
 
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
+
 use std::error::Error;
 
 use warpline::{Counter, LpId, Simulation, State, Statistics, settings::EngineKind};

@@ -123,14 +123,15 @@ impl Shops {
     /// The mean stock on the shelf.
     pub(crate) fn stock_by_theory(&self) -> f64 {
         let demand = self.delivery / self.interarrival;
+        // The probabilities of Poisson's distribution, up to a factor.
+        let weights = std::iter::successors(Some((0, 1.0)), |&(wanted, weight)| {
+            Some((wanted + 1, weight * demand / f64::from(wanted + 1)))
+        });
+        let weights: Vec<(u32, f64)> = weights.take(200).collect();
+        let all: f64 = weights.iter().map(|(_, weight)| weight).sum();
         let on_shelf = |position: u32| {
-            let mut probability = (-demand).exp();
-            let mut mean = 0.0;
-            for wanted in 0..=position {
-                mean += probability * f64::from(position - wanted);
-                probability *= demand / f64::from(wanted + 1);
-            }
-            mean
+            let left = |wanted: u32| f64::from(position.saturating_sub(wanted));
+            weights.iter().map(|&(wanted, weight)| weight / all * left(wanted)).sum::<f64>()
         };
         let positions = self.reorder_at + 1..=self.order_up_to;
         let count = f64::from(self.order_up_to - self.reorder_at);

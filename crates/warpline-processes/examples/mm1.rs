@@ -5,6 +5,8 @@
 //! cargo run --release -p warpline-processes --features gallery --example mm1 [-- STATIONS ENGINE]
 //! ```
 
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
+
 use std::{error::Error, time::Instant};
 
 use serde::{Deserialize, Serialize};

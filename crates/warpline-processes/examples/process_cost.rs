@@ -7,6 +7,8 @@
 //! cargo run --release -p warpline-processes --features measurements --example process_cost
 //! ```
 
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
+
 use std::time::Instant;
 
 use warpline::{Engine, Model, Sequential, Simulation, Speculative, TimeWarp};

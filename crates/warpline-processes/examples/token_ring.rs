@@ -95,7 +95,7 @@ impl World for Rings {
 
     fn start(&self, env: &mut Env<'_, Self, impl ContextOf<Self>>) {
         env.spawn(source());
-        if env.here().index() % self.stations == 0 {
+        if env.here().index().is_multiple_of(self.stations) {
             env.spawn(token());
         }
     }

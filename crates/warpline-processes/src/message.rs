@@ -18,7 +18,7 @@ pub enum Message<P> {
     /// A process arrives.
     #[doc(hidden)]
     Arrive {
-        /// Its number, with [`NEW`] if it was never anywhere before.
+        /// Its number, with a mark if it was never anywhere before.
         entity: u64,
         /// The process.
         process: P,

@@ -1,7 +1,7 @@
 //! `processes!`: all kinds of processes of a world as one type.
 
 /// Lists the processes of a world, each with the name of its variant: their common type, for
-/// [`World::Process`].
+/// [`World::Process`](crate::World::Process).
 ///
 /// ```
 /// use warpline_processes::{Env, process, processes};

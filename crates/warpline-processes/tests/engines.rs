@@ -28,7 +28,7 @@ fn engines() -> Vec<Engine> {
     let time_warp = TimeWarp { workers: 2, pin, gvt_interval: 16, ..TimeWarp::default() };
     let in_turn = Instrumentation { in_turn: true, ..Instrumentation::default() };
     vec![
-        SavingCheck::default().into(),
+        SavingCheck.into(),
         Conservative { workers: 2, pin, ..Conservative::default() }.into(),
         time_warp.clone().into(),
         TimeWarp { workers: 3, instrumentation: in_turn, ..time_warp }.into(),

@@ -1,6 +1,8 @@
 //! The examples against theory: what a run finds lies within its own uncertainty of it, and that
 //! is a few percent at the most.
 
+#![allow(clippy::duplicate_mod, reason = "each example has the module that they share")]
+
 use warpline::{Only, Sequential, Simulation};
 use warpline_processes::{Observations, Processes, World};
 

@@ -64,7 +64,7 @@ proptest! {
         let by_macro = script(Machine::ByMacro);
         let right = run(&by_macro, Sequential::default());
         prop_assert_eq!(&run(&script(Machine::ByHand), Sequential::default()), &right);
-        prop_assert_eq!(&run(&by_macro, SavingCheck::default()), &right);
+        prop_assert_eq!(&run(&by_macro, SavingCheck), &right);
         let pin = false;
         let time_warp = TimeWarp { workers: 2, pin, gvt_interval: 8, ..TimeWarp::default() };
         prop_assert_eq!(&run(&by_macro, time_warp), &right);

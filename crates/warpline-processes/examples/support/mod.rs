@@ -1,5 +1,6 @@
 //! What the examples share: formulas, and pictures as text.
 
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 #![allow(dead_code, reason = "each example uses a part")]
 
 use warpline::{

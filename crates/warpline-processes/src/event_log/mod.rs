@@ -84,7 +84,7 @@ struct Log {
 #[derive(Debug)]
 enum To {
     Rows(Vec<Row>),
-    File(File),
+    File(Box<File>),
     Nothing,
 }
 
@@ -102,7 +102,7 @@ impl EventLog {
     ///
     /// When the file cannot be made, or its name says another format.
     pub fn file(path: impl AsRef<Path>) -> io::Result<Self> {
-        File::create(path.as_ref()).map(|file| Self::to(To::File(file)))
+        File::create(path.as_ref()).map(|file| Self::to(To::File(Box::new(file))))
     }
 
     fn to(to: To) -> Self {
