@@ -147,6 +147,9 @@ impl Hospitals {
         way: 2.0,
     };
 
+    /// One hospital, for an event log that one can read.
+    pub(crate) const SMALL: Self = Self { hospitals: 1, ..Self::EXAMPLE };
+
     /// The site of a place of the hospital that this site is in.
     fn place(&self, here: LpId, place: usize) -> LpId {
         LpId::from_index(here.index() / PLACES * PLACES + place)
@@ -168,19 +171,18 @@ impl Hospitals {
 }
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
+    if let Some(path) = std::env::args().nth(1) {
+        // A log of a long run is large: it is of one hospital, for some hours.
+        let log = EventLog::file(path)?;
+        Simulation::new(Processes::new(Hospitals::SMALL).event_log(&log))
+            .seed(1)
+            .end(240.0)
+            .run()?;
+        return Ok(log.finish()?);
+    }
     let hospitals = Hospitals::EXAMPLE;
     let theory = hospitals.waits_by_theory();
-    let mut model = Processes::new(hospitals);
-    // A log of a long run is large: the log is of one day.
-    let log = std::env::args().nth(1).map(EventLog::file).transpose()?;
-    let end = if log.is_some() { 1440.0 } else { 1e5 };
-    if let Some(log) = &log {
-        model = model.event_log(log);
-    }
-    let report = Simulation::new(model).seed(1).end(end).run()?;
-    if let Some(log) = log {
-        log.finish()?;
-    }
+    let report = Simulation::new(Processes::new(hospitals)).seed(1).end(1e5).run()?;
     support::print(&report.output);
     let found = Hospitals::waits(&report.output);
     for (place, name) in ["triage", "a doctor", "X-ray"].into_iter().enumerate() {

@@ -3,8 +3,10 @@
 
 #![allow(clippy::duplicate_mod, reason = "each example has the module that they share")]
 
+use std::fs;
+
 use warpline::{Only, Sequential, Simulation};
-use warpline_processes::{Observations, Processes, World};
+use warpline_processes::{EventLog, Observations, Processes, World};
 
 #[path = "../examples/bank.rs"]
 #[allow(dead_code, reason = "the test has no use for what it prints")]
@@ -116,4 +118,22 @@ fn an_emergency_department_is_a_network_of_queues() {
     use emergency::Hospitals;
     let hospitals = Hospitals::EXAMPLE;
     check(&hospitals, 30_000.0, Hospitals::waits, hospitals.waits_by_theory(), 4.0);
+}
+
+/// The log beside the example is what it writes.
+#[test]
+fn an_event_log_is_as_stored() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log.csv");
+    let log = EventLog::file(&path).expect("a file");
+    let model = Processes::new(emergency::Hospitals::SMALL).event_log(&log);
+    let model = Only::<Sequential, _>::new(model);
+    Simulation::new(model).seed(1).end(240.0).run().expect("sound");
+    log.finish().expect("written");
+    let stored = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/emergency.csv");
+    let [written, stored] = [&path, stored.as_ref()].map(|path| fs::read_to_string(path).unwrap());
+    assert!(written == stored, "run the example with the name of the stored file, and read it");
+    // Another format is said, and no file is left.
+    let error = EventLog::file(folder.path().join("log.xes")).expect_err("an unknown format");
+    assert!(error.to_string().contains(".csv"), "{error}");
 }
