@@ -137,3 +137,24 @@ fn an_event_log_is_as_stored() {
     let error = EventLog::file(folder.path().join("log.xes")).expect_err("an unknown format");
     assert!(error.to_string().contains(".csv"), "{error}");
 }
+
+/// The same log as a Parquet file has as many rows.
+#[cfg(feature = "parquet")]
+#[test]
+fn an_event_log_is_a_parquet_file() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log.parquet");
+    let log = EventLog::file(&path).expect("a file");
+    let model = Processes::new(emergency::Hospitals::SMALL).event_log(&log);
+    Simulation::new(Only::<Sequential, _>::new(model)).seed(1).end(240.0).run().expect("sound");
+    log.finish().expect("written");
+    let stored = include_str!("../examples/emergency.csv");
+    let file = SerializedFileReader::new(fs::File::open(&path).unwrap()).expect("a Parquet file");
+    let metadata = file.metadata().file_metadata();
+    assert_eq!(metadata.num_rows() as usize, stored.lines().count() - 1);
+    let columns = metadata.schema_descr();
+    let columns: Vec<_> = columns.columns().iter().map(|column| column.name()).collect();
+    assert_eq!(columns, stored.lines().next().unwrap().split(',').collect::<Vec<_>>());
+}
