@@ -58,12 +58,7 @@ impl<W: World> Host<W> {
     /// Runs a process, then those who got something in this event, and those who are new, until all
     /// wait.
     #[inline]
-    fn settle<C: ContextOf<W>>(
-        &mut self,
-        first: Option<Going<W::Item>>,
-        world: &W,
-        cx: &mut C,
-    ) {
+    fn settle<C: ContextOf<W>>(&mut self, first: Option<Going<W::Item>>, world: &W, cx: &mut C) {
         let mut next = first;
         loop {
             if let Some(going) = next.take() {
