@@ -23,7 +23,7 @@ pub(crate) fn process_layout() -> BTreeMap<&'static str, usize> {
     BASE.iter().chain(PROCESS_LAYOUT).copied().collect()
 }
 
-/// Of a facility the name, the kind, and of each site the capacity and what is there at the beginning.
+/// Of a facility the name, the kind, and of each site the capacity and what is there at first.
 type WrittenFacility = (String, String, Vec<(f64, f64)>);
 
 /// What Python says of a world.
