@@ -32,9 +32,6 @@ pub struct Env<'a, W: World, C = ()> {
     slot: u32,
     generation: u32,
     pub(crate) held: Held,
-    /// How its last wait ended, and what it got.
-    pub(crate) woken: Woken,
-    pub(crate) item: Option<W::Item>,
     /// How its next wait is.
     pub(crate) status: Status,
     pub(crate) is_heeded: bool,
@@ -79,9 +76,8 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
         (slot, generation): (u32, u32),
         held: Held,
     ) -> Self {
-        let (woken, item) = (Woken::Done, None);
         let (status, is_heeded) = (Status::Ready, false);
-        Self { world, site, cx, core, slot, generation, held, woken, item, status, is_heeded }
+        Self { world, site, cx, core, slot, generation, held, status, is_heeded }
     }
 
     /// The virtual time.
@@ -112,7 +108,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     /// another wait was false.
     #[inline]
     pub const fn woken(&self) -> Woken {
-        self.woken
+        self.core.woken
     }
 
     /// Lets a process begin here, after this one, at the same virtual time.

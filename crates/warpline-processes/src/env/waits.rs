@@ -12,13 +12,13 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
     /// Whether what the process waited for has happened.
     #[inline]
     pub const fn __succeeded(&self) -> bool {
-        matches!(self.woken, Woken::Done)
+        matches!(self.core.woken, Woken::Done)
     }
 
     /// What it got.
     #[inline]
     pub const fn __got(&mut self) -> Option<W::Item> {
-        self.item.take()
+        self.core.item.take()
     }
 
     #[inline]
@@ -60,7 +60,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
                 Some(held) => self.held = held,
                 None => holds_too_many(self.world, self.core, HoldsTooMany(self.slot), self.cx),
             }
-            self.woken = Woken::Done;
+            self.core.woken = Woken::Done;
             return false;
         }
         self.queue(number, timeout, priority, is_heeded)
@@ -110,8 +110,8 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
         let number = store.number();
         self.check(number, store.name(), "store", Queue::is_store);
         if self.core.queues[number].busy > 0 {
-            self.item = self.core.unstore(number, self.cx);
-            self.woken = Woken::Done;
+            self.core.item = self.core.unstore(number, self.cx);
+            self.core.woken = Woken::Done;
             return false;
         }
         self.queue(number, timeout, priority, is_heeded)
@@ -134,7 +134,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
             && self.core.queues.get(entrance as usize).is_none_or(|outside| outside.len == 0)
         {
             self.core.store(number, item, self.cx);
-            self.woken = Woken::Done;
+            self.core.woken = Woken::Done;
             return false;
         }
         self.core.more.offered.insert(self.slot, item, self.cx);
@@ -155,7 +155,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
         if queue.len == 0 && amount <= queue.amount {
             self.core.save_queue(number, self.cx).amount -= amount;
             self.core.serve_container(number, self.cx);
-            self.woken = Woken::Done;
+            self.core.woken = Woken::Done;
             return false;
         }
         self.core.slots[self.slot as usize].amount = amount;
@@ -176,7 +176,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
         if self.core.queues[entrance as usize].len == 0 && queue.amount + amount <= queue.limit {
             self.core.save_queue(number, self.cx).amount += amount;
             self.core.serve_container(number, self.cx);
-            self.woken = Woken::Done;
+            self.core.woken = Woken::Done;
             return false;
         }
         self.core.slots[self.slot as usize].amount = amount;

@@ -54,6 +54,11 @@ pub(crate) struct Core<P, I> {
     /// Those who run before the event ends. Empty between events.
     #[serde(skip)]
     pub(crate) ready: VecDeque<Ready<I>>,
+    /// How the last wait of the process that runs ended, and what it got.
+    #[serde(skip)]
+    pub(crate) woken: Woken,
+    #[serde(skip)]
+    pub(crate) item: Option<I>,
     #[serde(skip)]
     pub(crate) chain: Chain,
     /// What most events do not touch lies elsewhere.
@@ -85,10 +90,11 @@ pub(crate) enum Ready<I> {
 }
 
 /// How a wait ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Woken {
     /// What it waited for has happened.
+    #[default]
     Done,
     /// Its time was over before.
     TimedOut,
@@ -112,6 +118,8 @@ impl<P: Value, I: Value> Core<P, I> {
             free: NONE,
             born: 0,
             ready: VecDeque::new(),
+            woken: Woken::Done,
+            item: None,
             chain: Chain::default(),
             more: Box::new(more),
         }

@@ -37,15 +37,16 @@ impl<W: World> Host<W> {
                     return;
                 }
                 core.chain.slot(slot, it, cx);
-                let woken =
+                core.woken =
                     if it.status == Status::Holds { Woken::Done } else { core.time_out(slot, cx) };
-                Going { slot, woken, item: None }
+                slot
             }
             Message::Arrive { entity, process } => {
                 let process = W::Process::arrived(process);
                 let (slot, _) = self.core.allocate(*entity, process.kind(), cx);
                 self.core.slots[slot as usize].process = Some(process);
-                Going { slot, woken: Woken::Done, item: None }
+                self.core.woken = Woken::Done;
+                slot
             }
             Message::Log(_) => {
                 cx.fail(format_args!("a record of the event log is no event"));
@@ -58,17 +59,19 @@ impl<W: World> Host<W> {
     /// Runs a process, then those who got something in this event, and those who are new, until all
     /// wait.
     #[inline]
-    fn settle<C: ContextOf<W>>(&mut self, first: Option<Going<W::Item>>, world: &W, cx: &mut C) {
+    fn settle<C: ContextOf<W>>(&mut self, first: Option<u32>, world: &W, cx: &mut C) {
         let mut next = first;
         loop {
-            if let Some(going) = next.take() {
-                self.run(world, going, cx);
+            if let Some(slot) = next.take() {
+                self.run(world, slot, cx);
             }
             next = match self.core.ready.pop_front() {
                 None => return,
                 Some(Ready::Goes { slot, woken, item }) => {
                     self.core.save_slot(slot, cx);
-                    Some(Going { slot, woken, item })
+                    self.core.woken = woken;
+                    self.core.item = item;
+                    Some(slot)
                 }
                 Some(Ready::Interrupt { slot, life, woken }) => {
                     if self.core.slots[slot as usize].life == life {
@@ -82,8 +85,7 @@ impl<W: World> Host<W> {
 
     /// Lets a process run until it waits. Its slot is saved.
     #[inline(always)]
-    fn run<C: ContextOf<W>>(&mut self, world: &W, going: Going<W::Item>, cx: &mut C) {
-        let Going { slot, woken, item } = going;
+    fn run<C: ContextOf<W>>(&mut self, world: &W, slot: u32, cx: &mut C) {
         let Self { site, core } = self;
         let it = &mut core.slots[slot as usize];
         it.generation = it.generation.wrapping_add(1);
@@ -94,8 +96,6 @@ impl<W: World> Host<W> {
             unreachable!("PROC-B: a slot without a process is not woken");
         };
         let mut env = Env::new(world, site, core, cx, (slot, generation), held);
-        env.woken = woken;
-        env.item = item;
         let step = process.resume(&mut env);
         let Env { held, status, is_heeded, .. } = env;
         let it = &mut core.slots[slot as usize];
@@ -114,13 +114,6 @@ impl<W: World> Host<W> {
             CoroutineState::Complete(()) => leave(core, slot, held, "ends", world, cx),
         }
     }
-}
-
-/// A process that goes on, with how its wait ended and what it got.
-struct Going<I> {
-    slot: u32,
-    woken: Woken,
-    item: Option<I>,
 }
 
 /// A process leaves its slot, and has given back what it had.

@@ -11,7 +11,7 @@ use warpline::{
     state::{Moves, Undo, UndoLog, heap_block},
 };
 
-use super::{Core, Host, More, Queue, slot::Slot};
+use super::{Core, Host, More, Queue, Woken, slot::Slot};
 use crate::World;
 
 const SLOT: u64 = 0;
@@ -228,6 +228,8 @@ impl<P: Clone, I: Clone> Clone for Core<P, I> {
             free: *free,
             born: *born,
             ready: VecDeque::new(),
+            woken: Woken::Done,
+            item: None,
             chain: Chain::default(),
             more: more.clone(),
         }
