@@ -16,7 +16,6 @@ use warpline_foreign::{
 };
 
 #[path = "../../warpline-processes/examples/hand_written/bank.rs"]
-#[expect(dead_code, reason = "the processes of the bank in Rust are not used here")]
 mod bank;
 
 const BANK: bank::Bank = bank::Bank {
@@ -101,7 +100,8 @@ unsafe extern "C" fn arrivals(process: *mut u64, context: *mut ProcessContext) -
 unsafe extern "C" fn customer(process: *mut u64, context: *mut ProcessContext) -> i64 {
     let release: unsafe extern "C" fn(*mut ProcessContext, i64) = read(context, "release");
     // SAFETY: the process was spawned with two words.
-    let (at, patience) = unsafe { (&mut *process, f64::from_bits(*process.add(1))) };
+    let [at, patience] = unsafe { &mut *process.cast::<[u64; 2]>() };
+    let patience = f64::from_bits(*patience);
     let is_granted = read::<i64>(context, "woken") == 0;
     let kind = *at & !0xffff_ffff;
     let (goes_on, asked) = match *at as u32 {
@@ -185,6 +185,7 @@ fn the_bank_by_hand_has_the_digest() {
     assert_eq!(report.digest.to_string(), DIGEST);
 }
 
+/// RESUME-A: the words of sites and streams are those of the event that is handled.
 #[test]
 fn every_engine_commits_the_same() {
     let engines: [Engine; 5] = [
@@ -208,6 +209,7 @@ fn every_engine_commits_the_same() {
     assert!(states[0].iter().step_by(2).all(|count| f64::from_bits(*count) > 0.0));
 }
 
+/// RESUME-B: what the engine panics with goes on when the function has returned.
 #[test]
 fn a_mistake_ends_the_run_and_passes_no_foreign_frame() {
     let simulation = Simulation::new(world(thief).into_any());

@@ -23,6 +23,9 @@ pub(crate) fn process_layout() -> BTreeMap<&'static str, usize> {
     BASE.iter().chain(PROCESS_LAYOUT).copied().collect()
 }
 
+/// Of a facility the name, the kind, and of each site the capacity and what is there at first.
+type WrittenFacility = (String, String, Vec<(f64, f64)>);
+
 /// What Python says of a world.
 #[derive(FromPyObject)]
 pub(crate) struct WrittenWorld {
@@ -31,8 +34,7 @@ pub(crate) struct WrittenWorld {
     start: usize,
     /// Of each kind of processes the name, the address, and the words of a process.
     processes: Vec<(String, usize, usize)>,
-    /// Of each facility the name, the kind, and what each site has of it.
-    facilities: Vec<(String, String, Vec<(f64, f64)>)>,
+    facilities: Vec<WrittenFacility>,
     sites: usize,
     site_words: usize,
     /// Name, kind, unit, meaning and offset of each statistic in a site.
@@ -107,9 +109,7 @@ fn process((name, address, words): (String, usize, usize)) -> ProcessDescription
     ProcessDescription { name, resume, words }
 }
 
-fn facility(
-    (name, kind, of_sites): (String, String, Vec<(f64, f64)>),
-) -> Result<Facility, warpline::ConfigError> {
+fn facility((name, kind, of_sites): WrittenFacility) -> Result<Facility, warpline::ConfigError> {
     let kind = match &*kind {
         "resource" => FacilityKind::Resource,
         "preemptive" => FacilityKind::Preemptive,

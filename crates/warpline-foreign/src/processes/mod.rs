@@ -117,8 +117,8 @@ struct Inner {
     states: Mutex<States>,
 }
 
-/// The most words of a process behind the first one, in each size class. The message of an event has
-/// the words of the first two in place.
+/// The most words of a process behind the first one, in each size class. The message of an event
+/// has the words of the first two in place.
 const SMALL: usize = 3;
 const MIDDLE: usize = 7;
 const LARGE: usize = 23;
@@ -171,8 +171,8 @@ impl ForeignWorld {
     pub fn into_any(self) -> AnyModel {
         let words = self.0.description.processes.iter().map(|process| process.words).max();
         match words.unwrap_or(1).saturating_sub(1) {
-            0..=SMALL => self.typed::<SMALL>(),
-            0..=MIDDLE => self.typed::<MIDDLE>(),
+            rest if rest <= SMALL => self.typed::<SMALL>(),
+            rest if rest <= MIDDLE => self.typed::<MIDDLE>(),
             _ => self.typed::<LARGE>(),
         }
     }

@@ -16,6 +16,7 @@ This is how Numba lays a generator out; ``tests/test_processes.py`` pins what is
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +69,9 @@ class Place:
 Function = tuple[int, str, bytes | None, int]
 
 
+_COUNT = itertools.count()
+
+
 class Compiled:
     """The functions of a world, ready to be compiled."""
 
@@ -75,8 +79,10 @@ class Compiled:
         site, parameters = records
         of_parameters = type("Parameters", (ParametersType,), {})
         define_parameters(of_parameters, parameters)
-        own = of_parameters(name=f"Parameters_{key}_{id(self)}")
-        self._env = EnvType(f"{key}_{id(self)}", numba_record(site), own)
+        # No other one has these names, even after this one is gone.
+        self._name = f"{key}_{next(_COUNT)}"
+        own = of_parameters(name=f"Parameters_{self._name}")
+        self._env = EnvType(self._name, numba_record(site), own)
         self._done: dict[int, Any] = {}
         #: What has been compiled must stay.
         self._functions: list[Any] = []
@@ -94,7 +100,7 @@ class Compiled:
     def _function(self, name: str, generate: Any, words: int) -> Function:
         """A function for the engine, of addresses to a number, with what `generate` generates."""
         context = cpu_target.target_context
-        symbol = f"warpline_{name}_{id(self)}"
+        symbol = f"warpline_{name}_{self._name}"
         library = context.codegen().create_library(symbol)
         module = library.create_ir_module(symbol)
         kinds = [I8.as_pointer()] if words == 0 else [I64.as_pointer(), I8.as_pointer()]
