@@ -4,7 +4,7 @@
 //! Mean value analysis knows how many customers are served per unit of time.
 //!
 //! ```sh
-//! cargo run --release -p warpline-processes --features gallery --example closed_network [-- ENGINE]
+//! cargo run --release -p warpline-processes --features gallery --example closed_network [-- ENG]
 //! ```
 
 #![allow(clippy::print_stdout, reason = "an example prints its result")]

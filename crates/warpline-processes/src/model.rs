@@ -47,7 +47,7 @@ impl<W: World> Processes<W> {
 impl<W: World> fmt::Debug for Processes<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Processes")
-            .field("code", &format_args!("{:016x}", W::Process::SOURCE))
+            .field("code", &format_args!("{:016x}", W::Process::source(&self.world)))
             .field("world", &self.world.parameters())
             .finish()
     }

@@ -83,9 +83,9 @@ macro_rules! processes {
             type Carried = <$crate::rt::Size<{ $crate::rt::is_large::<$name>() }>
                 as $crate::rt::Carry<$name>>::Carried;
 
-            const SOURCE: u64 = $crate::rt::mixed(&[
-                $(<$process::State as $crate::rt::Source>::SOURCE),+
-            ]);
+            fn source(_: &$world) -> u64 {
+                $crate::rt::mixed(&[$(<$process::State as $crate::rt::Source>::SOURCE),+])
+            }
 
             #[inline]
             fn arrived(carried: &Self::Carried) -> Self {

@@ -114,7 +114,7 @@ pub trait ProcessKind<W: World>:
     type Carried: From<Self> + Debug + Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
 
     /// What tells the code of these processes from other code, for checkpoints.
-    const SOURCE: u64;
+    fn source(world: &W) -> u64;
 
     /// The process that was sent.
     fn arrived(carried: &Self::Carried) -> Self;

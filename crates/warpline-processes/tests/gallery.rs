@@ -3,7 +3,7 @@
 
 #![allow(clippy::duplicate_mod, reason = "each example has the module that they share")]
 
-use std::fs;
+use std::{fs, path::Path};
 
 use warpline::{Only, Sequential, Simulation};
 use warpline_processes::{EventLog, Observations, Processes, World};
@@ -131,7 +131,8 @@ fn an_event_log_is_as_stored() {
     Simulation::new(model).seed(1).end(240.0).run().expect("sound");
     log.finish().expect("written");
     let stored = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/emergency.csv");
-    let [written, stored] = [&path, stored.as_ref()].map(|path| fs::read_to_string(path).unwrap());
+    let read = |path: &Path| fs::read_to_string(path).expect("a text");
+    let (written, stored) = (read(&path), read(stored.as_ref()));
     assert!(written == stored, "run the example with the name of the stored file, and read it");
     // Another format is said, and no file is left.
     let error = EventLog::file(folder.path().join("log.xes")).expect_err("an unknown format");

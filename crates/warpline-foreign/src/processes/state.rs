@@ -161,6 +161,11 @@ where
 {
     type Carried = <Self as Class>::Carried;
 
+    /// The parameters of the world say what code it is.
+    fn source(_: &Typed<N>) -> u64 {
+        0
+    }
+
     #[inline]
     fn arrived(carried: &Self::Carried) -> Self {
         carried.process()
