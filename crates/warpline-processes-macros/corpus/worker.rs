@@ -15,7 +15,13 @@ fn worker(env: &mut Env<Shop>, urgent: bool) {
             1 if urgent => {
                 fill!(FUEL, 1.0);
             }
+            2 => hold!(5.0),
             _ => done += u32::from(take!(FUEL, 2.0)),
         }
+        while let Some(1) | Some(2) = get!(PARTS) {
+            done += 1;
+        }
+        let Some(more) = call!(choice(done)) else { continue };
+        note(env, more);
     }
 }

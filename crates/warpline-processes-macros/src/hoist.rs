@@ -6,7 +6,7 @@
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::format_ident;
 use syn2::{
-    Block, Error, Expr, ExprIf, ExprWhile, Result, Stmt, parse_quote, parse_quote_spanned,
+    Block, Error, Expr, ExprIf, ExprWhile, Pat, Result, Stmt, parse_quote, parse_quote_spanned,
     spanned::Spanned,
     visit::{self, Visit},
 };
@@ -15,7 +15,7 @@ use crate::waits;
 
 /// Writes all waits of a block as statements.
 pub(crate) fn waits(block: &mut Block, env: &Ident) -> Result<()> {
-    Hoist { env, bound: 0 }.block(block)?;
+    Hoist { env, bound: 0 }.block(block, true)?;
     let mut left = Left(None);
     left.visit_block(block);
     left.0.map_or(Ok(()), Err)
@@ -28,9 +28,14 @@ struct Hoist<'a> {
 }
 
 impl Hoist<'_> {
-    fn block(&mut self, block: &mut Block) -> Result<()> {
-        for mut statement in std::mem::take(&mut block.stmts) {
-            if let Some(call) = wait_of_statement(&statement) {
+    /// A block; `is_used` says whether somebody looks at its value.
+    fn block(&mut self, block: &mut Block, is_used: bool) -> Result<()> {
+        let count = block.stmts.len();
+        for (place, mut statement) in std::mem::take(&mut block.stmts).into_iter().enumerate() {
+            let is_used = is_used && place + 1 == count;
+            let before = block.stmts.len();
+            if let Some(call) = wait_of_statement(&statement, is_used) {
+                refuse_attributes(&statement)?;
                 block.stmts.extend(waits::as_statements(call, self.env)?);
                 continue;
             }
@@ -39,22 +44,45 @@ impl Hoist<'_> {
                     if let Some(init) = &mut local.init {
                         match &*init.expr {
                             // A whole initializer: `diapause` binds it itself.
-                            Expr::Macro(call) if call.mac.path.is_ident("call") => {
+                            Expr::Macro(call)
+                                if call.mac.path.is_ident("call")
+                                    && init.diverge.is_none()
+                                    && is_name(&local.pat) =>
+                            {
                                 *init.expr = syn2::parse2(waits::as_value(&call.mac, self.env)?.1)?;
                             }
                             _ => self.first(&mut init.expr, &mut block.stmts)?,
                         }
                         if let Some((_, diverge)) = &mut init.diverge {
-                            self.inside(diverge)?;
+                            self.inside(diverge, false)?;
                         }
                     }
                 }
-                Stmt::Expr(expr, _) => self.first(expr, &mut block.stmts)?,
+                Stmt::Expr(expr, semicolon) => {
+                    let is_used = is_used && semicolon.is_none();
+                    self.whole(expr, is_used, &mut block.stmts)?;
+                }
                 Stmt::Macro(_) | Stmt::Item(_) => {}
+            }
+            if block.stmts.len() > before {
+                refuse_attributes(&statement)?;
             }
             block.stmts.push(statement);
         }
         Ok(())
+    }
+
+    /// An expression that is a statement, or the value of a block.
+    fn whole(&mut self, expr: &mut Expr, is_used: bool, before: &mut Vec<Stmt>) -> Result<()> {
+        match expr {
+            Expr::If(it) => self.branches(it, is_used, before),
+            Expr::Match(it) => {
+                self.first(&mut it.expr, before)?;
+                it.arms.iter_mut().try_for_each(|arm| self.inside(&mut arm.body, is_used))
+            }
+            Expr::Block(it) => self.block(&mut it.block, is_used),
+            _ => self.first(expr, before),
+        }
     }
 
     /// An expression of which nothing is evaluated yet when the statements before it are done.
@@ -91,19 +119,14 @@ impl Hoist<'_> {
             },
             Expr::Return(it) => it.expr.as_mut().map_or(Ok(()), |it| self.first(it, before)),
             Expr::Break(it) => it.expr.as_mut().map_or(Ok(()), |it| self.first(it, before)),
-            Expr::If(it) => self.branches(it, before),
-            Expr::Match(it) => {
-                self.first(&mut it.expr, before)?;
-                it.arms.iter_mut().try_for_each(|arm| self.inside(&mut arm.body))
-            }
-            Expr::Block(it) => self.block(&mut it.block),
-            Expr::Loop(it) => self.block(&mut it.body),
+            Expr::If(_) | Expr::Match(_) | Expr::Block(_) => self.whole(expr, true, before),
+            Expr::Loop(it) => self.block(&mut it.body, false),
             Expr::ForLoop(it) => {
                 self.first(&mut it.expr, before)?;
-                self.block(&mut it.body)
+                self.block(&mut it.body, false)
             }
             Expr::While(it) => {
-                self.block(&mut it.body)?;
+                self.block(&mut it.body, false)?;
                 if let Some(loop_) = self.repeated(it)? {
                     *expr = loop_;
                 }
@@ -113,19 +136,27 @@ impl Hoist<'_> {
         }
     }
 
-    fn branches(&mut self, it: &mut ExprIf, before: &mut Vec<Stmt>) -> Result<()> {
+    fn branches(&mut self, it: &mut ExprIf, is_used: bool, before: &mut Vec<Stmt>) -> Result<()> {
         self.first(&mut it.cond, before)?;
-        self.block(&mut it.then_branch)?;
+        self.block(&mut it.then_branch, is_used)?;
         if let Some((_, otherwise)) = &mut it.else_branch {
-            self.inside(otherwise)?;
+            self.inside(otherwise, is_used)?;
         }
         Ok(())
     }
 
     /// An expression that is evaluated on some way only: what is hoisted stays inside.
-    fn inside(&mut self, expr: &mut Expr) -> Result<()> {
+    fn inside(&mut self, expr: &mut Expr, is_used: bool) -> Result<()> {
+        if let Expr::Macro(call) = expr
+            && waits::is(&call.mac)
+            && !is_used
+        {
+            let statements = waits::as_statements(&call.mac, self.env)?;
+            *expr = parse_quote!({ #(#statements)* });
+            return Ok(());
+        }
         let mut before = Vec::new();
-        self.first(expr, &mut before)?;
+        self.whole(expr, is_used, &mut before)?;
         if !before.is_empty() {
             *expr = parse_quote!({ #(#before)* #expr });
         }
@@ -140,21 +171,10 @@ impl Hoist<'_> {
             return Ok(None);
         }
         let (label, cond, body) = (&it.label, &it.cond, &it.body);
-        Ok(Some(match &**cond {
-            Expr::Let(let_) => {
-                let (pattern, value) = (&let_.pat, &let_.expr);
-                parse_quote!(#label loop {
-                    #(#before)*
-                    let #pattern = #value else { break };
-                    #body
-                })
-            }
-            _ => parse_quote!(#label loop {
-                #(#before)*
-                if !(#cond) { break }
-                #body
-            }),
-        }))
+        Ok(Some(parse_quote!(#label loop {
+            #(#before)*
+            if #cond #body else { break }
+        })))
     }
 
     fn bind(&mut self, span: Span) -> Ident {
@@ -163,16 +183,37 @@ impl Hoist<'_> {
     }
 }
 
-/// The wait that is a statement by itself.
-fn wait_of_statement(statement: &Stmt) -> Option<&syn2::Macro> {
-    let call = match statement {
-        Stmt::Macro(it) if it.semi_token.is_some() => &it.mac,
-        Stmt::Expr(Expr::Macro(it), Some(_)) => &it.mac,
-        // The last wait of a process that returns nothing.
-        Stmt::Macro(it) => &it.mac,
+/// The wait that is a statement by itself, at whose end nobody looks.
+fn wait_of_statement(statement: &Stmt, is_used: bool) -> Option<&syn2::Macro> {
+    let (call, has_semicolon) = match statement {
+        Stmt::Macro(it) => (&it.mac, it.semi_token.is_some()),
+        Stmt::Expr(Expr::Macro(it), semicolon) => (&it.mac, semicolon.is_some()),
         _ => return None,
     };
-    waits::is(call).then_some(call)
+    (waits::is(call) && (has_semicolon || !is_used)).then_some(call)
+}
+
+/// A statement that becomes several cannot keep its attributes.
+fn refuse_attributes(statement: &Stmt) -> Result<()> {
+    let attributes = match statement {
+        Stmt::Macro(it) => &it.attrs,
+        Stmt::Local(it) => &it.attrs,
+        Stmt::Expr(Expr::Macro(it), _) => &it.attrs,
+        Stmt::Expr(Expr::If(it), _) => &it.attrs,
+        Stmt::Expr(Expr::Match(it), _) => &it.attrs,
+        _ => return Ok(()),
+    };
+    let why = "a statement that waits has no attributes: put a block around it, with them";
+    attributes.first().map_or(Ok(()), |attribute| Err(Error::new(attribute.span(), why)))
+}
+
+/// Whether a pattern is a name, with a type or without one.
+fn is_name(pattern: &Pat) -> bool {
+    match pattern {
+        Pat::Ident(it) => it.subpat.is_none(),
+        Pat::Type(it) => is_name(&it.pat),
+        _ => false,
+    }
 }
 
 const fn is_assignment(op: &syn2::BinOp) -> bool {

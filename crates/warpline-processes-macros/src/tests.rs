@@ -76,6 +76,8 @@ fn mistakes_are_said_in_the_words_of_the_author() {
         (body(quote!(get!(PARTS, timeout = 1.0, timeout = 2.0);)), "`timeout` is given twice"),
         (body(quote!(let x = travel!(there, 1.0);)), "`travel!` returns nothing"),
         (body(quote!((0..3).for_each(|_| hold!(1.0));)), "cannot wait in a closure"),
+        (body(quote!(#[cfg(feature = "slow")] hold!(1.0);)), "has no attributes: put a block"),
+        (body(quote!(#[cfg(feature = "slow")] let x = hold!(1.0);)), "has no attributes"),
         (body(quote!(let x = async { hold!(1.0); };)), "cannot wait in an `async` block"),
         (body(quote!(println!("{}", hold!(1.0));)), "cannot lie in another macro: bind it first"),
         (body(quote!(if ready() && acquire!(TELLER) {})), "`acquire!` cannot wait here, because"),

@@ -107,36 +107,44 @@ pub struct Facilities {
 }
 
 /// What processes wait in, one queue on each side.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Side {
+    /// As a constant has it.
+    named: &'static &'static str,
     pub(crate) name: &'static str,
     pub(crate) queue: Option<Queue>,
     /// Whether processes may also wait to put something in.
     pub(crate) is_bounded: bool,
 }
 
+impl Side {
+    const fn new(named: &'static &'static str, queue: Option<Queue>) -> Self {
+        Self { named, name: *named, queue, is_bounded: false }
+    }
+}
+
 impl Facilities {
     /// Gives the site a resource with this many units.
     pub fn resource(&mut self, resource: Resource, units: u32) -> &mut Self {
-        self.add(resource.number(), resource.name(), Queue::new(Kind::Resource, units, 0.0, 0.0))
+        self.add(resource.number(), resource.name, Queue::new(Kind::Resource, units, 0.0, 0.0))
     }
 
     /// Gives the site a resource with this many units, of which `acquire!(…, preempt = true)` may
     /// take one from a process with a lower priority.
     pub fn preemptive(&mut self, resource: Resource, units: u32) -> &mut Self {
-        self.add(resource.number(), resource.name(), Queue::new(Kind::Preemptive, units, 0.0, 0.0))
+        self.add(resource.number(), resource.name, Queue::new(Kind::Preemptive, units, 0.0, 0.0))
     }
 
     /// Gives the site a store for any number of items.
     pub fn store(&mut self, store: Store) -> &mut Self {
-        self.add(store.number(), store.name(), Queue::new(Kind::Store, u32::MAX, 0.0, 0.0))
+        self.add(store.number(), store.name, Queue::new(Kind::Store, u32::MAX, 0.0, 0.0))
     }
 
     /// Gives the site a store for at most this many items, 1 or more.
     pub fn bounded_store(&mut self, store: Store, capacity: u32) -> &mut Self {
         let queue = Queue::new(Kind::Store, capacity, 0.0, 0.0);
         self.check(capacity > 0, || format!("`{}` has room for nothing", store.name()));
-        self.add_bounded(store.number(), store.name(), queue)
+        self.add_bounded(store.number(), store.name, queue)
     }
 
     /// Gives the site a container that has `amount` at the beginning and can have at most
@@ -146,12 +154,16 @@ impl Facilities {
         self.check((0.0..=capacity).contains(&amount) && amount.is_finite(), || {
             format!("`{name}` begins with {amount}, and has room for {capacity}")
         });
-        self.add_bounded(container.number(), name, Queue::new(Kind::Container, 0, amount, capacity))
+        self.add_bounded(
+            container.number(),
+            container.name,
+            Queue::new(Kind::Container, 0, amount, capacity),
+        )
     }
 
     /// Gives the site a condition.
     pub fn condition(&mut self, condition: Condition) -> &mut Self {
-        self.add(condition.number(), condition.name(), Queue::new(Kind::Condition, 0, 0.0, 0.0))
+        self.add(condition.number(), condition.name, Queue::new(Kind::Condition, 0, 0.0, 0.0))
     }
 
     fn check(&mut self, ok: bool, mistake: impl FnOnce() -> String) {
@@ -160,22 +172,47 @@ impl Facilities {
         }
     }
 
-    fn add_bounded(&mut self, number: usize, name: &'static str, queue: Queue) -> &mut Self {
-        self.add(number, name, queue);
+    fn add_bounded(
+        &mut self,
+        number: usize,
+        named: &'static &'static str,
+        queue: Queue,
+    ) -> &mut Self {
+        self.add(number, named, queue);
         self.sides[number].is_bounded = true;
         self
     }
 
-    fn add(&mut self, number: usize, name: &'static str, queue: Queue) -> &mut Self {
+    fn add(&mut self, number: usize, named: &'static &'static str, queue: Queue) -> &mut Self {
         if self.sides.len() <= number {
-            self.sides.resize_with(number + 1, Side::default);
+            self.sides.resize_with(number + 1, || Side::new(&"", None));
         }
-        let before = self.sides[number].name;
+        let (before, name) = (self.sides[number].name, *named);
         self.check(self.sides[number].queue.is_none(), || {
             format!("`{before}` and `{name}` have the same number, {number}: use `facilities!`")
         });
-        self.sides[number] = Side { name, queue: Some(queue), is_bounded: false };
+        self.sides[number] = Side::new(named, Some(queue));
         self
+    }
+
+    /// The resource of a number.
+    pub(crate) fn resource_of(&self, number: usize) -> Resource {
+        Resource::new(number as u16, self.sides[number].named)
+    }
+
+    /// What a site has otherwise than here, if something; `before` is what it had.
+    pub(crate) fn difference(&self, before: &Self) -> Option<String> {
+        let told = |side: Option<&Side>| {
+            let queue = side.and_then(|side| side.queue.as_ref());
+            queue.map(|queue| (queue.kind, queue.capacity, queue.limit.to_bits()))
+        };
+        let mut numbers = 0..self.sides.len().max(before.sides.len());
+        let other = numbers.find(|&number| {
+            let (now, then) = (self.sides.get(number), before.sides.get(number));
+            told(now) != told(then) || now.map(|side| side.name) != then.map(|side| side.name)
+        })?;
+        let name = self.sides.get(other).or_else(|| before.sides.get(other)).map(|side| side.name);
+        Some(name.unwrap_or_default().to_owned())
     }
 
     /// The name of the facility that a queue is of.

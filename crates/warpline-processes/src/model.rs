@@ -90,6 +90,13 @@ impl<W: World> Model for Processes<W> {
     }
 
     fn adapt(&self, before: &Self, id: LpId, lp: &mut Host<W>) -> Result<(), String> {
+        let other = facilities(&self.world, id).difference(&facilities(&before.world, id));
+        if let Some(name) = other {
+            return Err(format!(
+                "site {id} had another `{name}` before, which a branch keeps: let a process change \
+                 it (`Env::set_units`), with a number that the parameters have"
+            ));
+        }
         self.world.adapt(&before.world, id, &mut lp.site)
     }
 

@@ -95,6 +95,8 @@ pub(crate) struct Slot<P> {
     pub(crate) status: Status,
     /// Whether the process looks at how its wait ends.
     pub(crate) is_heeded: bool,
+    /// Whether it takes a unit of the resource that it queues for from another process.
+    pub(crate) preempts: bool,
     /// Where the slot was last saved whole.
     #[serde(skip)]
     pub(crate) saved: SavedAt,
@@ -116,6 +118,7 @@ impl<P> Slot<P> {
             kind: 0,
             status: Status::Free,
             is_heeded: false,
+            preempts: false,
             saved: SavedAt::NEVER,
         }
     }
@@ -161,9 +164,8 @@ impl<P: Value> Value for Slot<P> {
         to[3] = pair(self.generation, self.life);
         to[4] = pair(self.queue, self.next);
         to[5] = pair(self.prev, self.priority as u32);
-        to[6] = u64::from(self.status as u8)
-            | u64::from(self.is_heeded) << 8
-            | u64::from(self.kind) << 16;
+        let flags = u64::from(self.is_heeded) | u64::from(self.preempts) << 1;
+        to[6] = u64::from(self.status as u8) | flags << 8 | u64::from(self.kind) << 16;
         self.process.put(&mut to[7..], owned);
     }
 
@@ -193,6 +195,7 @@ impl<P: Value> Value for Slot<P> {
             kind: (from[6] >> 16) as u16,
             status,
             is_heeded: from[6] >> 8 & 1 != 0,
+            preempts: from[6] >> 9 & 1 != 0,
             saved: SavedAt::NEVER,
         }
     }

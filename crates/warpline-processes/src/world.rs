@@ -86,7 +86,8 @@ pub trait World: Send + Sync + Sized + 'static {
     fn complete(&self, _observed: &mut Self::Observed) {}
 
     /// Prepares the data of a site for other parameters, in a branch of a run
-    /// ([`Model::adapt`](warpline::Model::adapt)).
+    /// ([`Model::adapt`](warpline::Model::adapt)). The facilities stay as they are, so parameters
+    /// with others are refused; a process changes them ([`Env::set_units`]).
     ///
     /// # Errors
     ///
@@ -212,9 +213,9 @@ pub(crate) enum Ready<I> {
     Goes { slot: u32, woken: Woken, item: Option<I> },
     /// It is interrupted once it waits again, if it does.
     Interrupt { slot: u32, life: u32, woken: Woken },
-    /// It waits for a resource, and takes a unit from a process that ran before, if that still has
-    /// it.
-    Preempt { slot: u32, wait: u32, resource: Resource },
+    /// The first one that waits for a resource takes a unit from another process, if it wants to and
+    /// there is one.
+    Preempt { resource: usize },
 }
 
 /// How a wait ended.

@@ -38,7 +38,8 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
     fn wait_until(&mut self, time: f64, status: Status, is_heeded: bool) {
         self.status = status;
         self.is_heeded = is_heeded;
-        if time < f64::INFINITY || status == Status::Holds {
+        // Not `<`: the engine says what is wrong with a time that is no number.
+        if time != f64::INFINITY || status == Status::Holds {
             let (slot, generation) = (self.slot, self.generation);
             self.cx.send(self.cx.me(), time, Message::Wake { slot, generation });
         }
@@ -66,6 +67,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
             self.woken = Woken::Done;
             return false;
         }
+        self.core.slots[self.slot as usize].preempts = preempt;
         self.queue(number, timeout, priority, is_heeded)
     }
 
@@ -76,7 +78,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
         self.core.log(self.slot, What::Queues, number, self.cx);
         self.status = Status::Queues;
         self.is_heeded = is_heeded;
-        if timeout < f64::INFINITY {
+        if timeout != f64::INFINITY {
             let (slot, generation) = (self.slot, self.generation);
             self.cx.send(self.cx.me(), timeout, Message::Wake { slot, generation });
         }
@@ -105,8 +107,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
                 true
             }
             Victim::RunsFirst => {
-                let (slot, wait) = (self.slot, self.generation);
-                self.core.ready.push_back(Ready::Preempt { slot, wait, resource });
+                self.core.ready.push_back(Ready::Preempt { resource: number });
                 false
             }
             Victim::Nobody => false,
@@ -159,8 +160,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
         is_heeded: bool,
     ) -> bool {
         let number = self.amount_of(container, amount);
-        let queue = &self.core.queues[number];
-        if queue.len == 0 && amount <= queue.amount {
+        if self.core.is_next(number, priority) && amount <= self.core.queues[number].amount {
             self.core.save_queue(number, self.cx).amount -= amount;
             self.core.serve_container(number, self.cx);
             self.woken = Woken::Done;
@@ -181,7 +181,8 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
     ) -> bool {
         let number = self.amount_of(container, amount);
         let (queue, entrance) = (&self.core.queues[number], self.core.queues[number].other_side);
-        if self.core.queues[entrance as usize].len == 0 && queue.amount + amount <= queue.limit {
+        let has_room = queue.amount + amount <= queue.limit;
+        if has_room && self.core.is_next(entrance as usize, priority) {
             self.core.save_queue(number, self.cx).amount += amount;
             self.core.serve_container(number, self.cx);
             self.woken = Woken::Done;

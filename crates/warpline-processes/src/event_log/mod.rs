@@ -49,7 +49,8 @@ pub struct Row {
     pub event: String,
     /// Virtual time.
     pub time: f64,
-    /// Which unit of the resource it is, from 1 on: the least that is free.
+    /// Which unit of the resource it is, from 1 on: the least that is free. Not known of one that was
+    /// in use before the log began.
     pub resource_id: Option<u32>,
     /// The name of the process.
     pub process: String,
@@ -112,7 +113,9 @@ impl EventLog {
     /// The rows of a log in memory, which has none then.
     #[must_use]
     pub fn take_rows(&self) -> Vec<Row> {
-        match &mut self.log().to {
+        let mut log = self.log();
+        log.units = Units::default();
+        match &mut log.to {
             To::Rows(rows) => std::mem::take(rows),
             To::File(_) | To::Nothing => Vec::new(),
         }

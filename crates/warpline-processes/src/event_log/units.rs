@@ -21,10 +21,16 @@ impl Units {
             _ => return None,
         };
         let units = self.0.entry((site, facility)).or_default();
-        let place = units.iter().position(|user| *user == looks_for).unwrap_or_else(|| {
-            units.push(None);
-            units.len() - 1
-        });
+        let place = units.iter().position(|user| *user == looks_for);
+        let place = match (place, what) {
+            (Some(place), _) => place,
+            // It began before the log did.
+            (None, What::Releases) => return None,
+            (None, _) => {
+                units.push(None);
+                units.len() - 1
+            }
+        };
         units[place] = match what {
             What::Uses => Some(entity),
             _ => None,

@@ -63,6 +63,13 @@ impl<W: World> Core<W> {
         }
     }
 
+    /// Whether a process of this priority is before all that wait in a queue.
+    #[inline]
+    pub(crate) fn is_next(&self, queue: usize, priority: i32) -> bool {
+        let first = self.slots.get(self.queues[queue].head as usize);
+        first.is_none_or(|first| first.priority < priority)
+    }
+
     /// The last process of a queue whose priority is at least this one.
     fn last_at_least(&self, queue: usize, priority: i32) -> u32 {
         let number = queue as u32;

@@ -84,8 +84,8 @@ impl<W: World> Host<W> {
                     }
                     None
                 }
-                Some(Ready::Preempt { slot, wait, resource }) => {
-                    self.core.preempt_later(world, (slot, wait), resource, cx);
+                Some(Ready::Preempt { resource }) => {
+                    self.core.preempt_now(world, resource, cx);
                     None
                 }
             };
@@ -186,6 +186,7 @@ impl<W: World> Core<W> {
                 self.serve_container(other_side, cx);
             }
             Kind::Container => self.serve_container(queue, cx),
+            Kind::Preemptive => self.preempt_next(queue),
             _ => {}
         }
     }

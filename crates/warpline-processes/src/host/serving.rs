@@ -4,11 +4,10 @@
 //! next ([`Ready`]).
 
 use crate::{
-    facility::Resource,
     message::What,
     queue::Kind,
     slot::Status,
-    world::{ContextOf, Core, Ready, Woken, World},
+    world::{ContextOf, Core, Ready, Woken, World, facilities},
 };
 
 /// A process that holds as many units as it can, and gets one more.
@@ -127,32 +126,39 @@ impl<W: World> Core<W> {
         victim
     }
 
-    /// Lets a process that waits for a resource take a unit from another one, which ran in the
-    /// meantime.
-    pub(crate) fn preempt_later(
-        &mut self,
-        world: &W,
-        (slot, wait): (u32, u32),
-        resource: Resource,
-        cx: &mut impl ContextOf<W>,
-    ) {
-        let number = resource.number();
-        let it = &self.slots[slot as usize];
-        let (is_first, priority) = (self.queues[number].head == slot, it.priority);
-        if it.generation != wait || it.status != Status::Queues || !is_first {
-            return;
+    /// Asks whether the first one that waits for a resource takes a unit from another process, once
+    /// those have run that run before.
+    pub(crate) fn preempt_next(&mut self, resource: usize) {
+        let queue = &self.queues[resource];
+        let first = self.slots.get(queue.head as usize);
+        if queue.kind == Kind::Preemptive && first.is_some_and(|first| first.preempts) {
+            self.ready.push_back(Ready::Preempt { resource });
         }
+    }
+
+    /// Lets the first one that waits for a resource take a unit from another process.
+    pub(crate) fn preempt_now(&mut self, world: &W, number: usize, cx: &mut impl ContextOf<W>) {
+        let slot = self.queues[number].head;
+        let Some(it) = self.slots.get(slot as usize).filter(|first| first.preempts) else { return };
+        let priority = it.priority;
         match self.victim(number, priority, slot) {
             Victim::Nobody => {}
-            Victim::RunsFirst => self.ready.push_back(Ready::Preempt { slot, wait, resource }),
+            Victim::RunsFirst => self.ready.push_back(Ready::Preempt { resource: number }),
             Victim::Waits(victim) => {
                 self.save_queue(number, cx);
-                self.leave_first(number, cx);
+                let (_, it) = self.leave_first(number, cx);
+                match it.held.with(number) {
+                    Some(held) => it.held = held,
+                    None => {
+                        let name = it.name(world);
+                        cx.fail(format_args!("`{name}` holds 4 units already, and gets one more"));
+                    }
+                }
                 self.change_holder(number, victim, (slot, priority), cx);
-                let it = &mut self.slots[slot as usize];
-                it.held = it.held.with(number).unwrap_or(it.held);
                 self.wake(slot, Woken::Done, None);
+                let resource = facilities(world, cx.me()).resource_of(number);
                 self.interrupt(world, victim, Woken::Preempted(resource), cx);
+                self.preempt_next(number);
             }
         }
     }
@@ -204,6 +210,7 @@ impl<W: World> Core<W> {
             }
         }
         self.queues[resource].observe(cx.now());
+        self.preempt_next(resource);
         Ok(())
     }
 
