@@ -128,7 +128,9 @@ def maker(env):
     for number in range(3):
         yield env.put(SHELF, 10.0 + number)
         note(env, 2000.0 + env.now)
-        env.put(PARTS, number)
+        yield env.put(PARTS, number)
+        note(env, 0.0 if env.granted else -1.0)
+    env.put(PARTS, 3.0)
     yield env.fill(TANK, 8.0)
     note(env, 3000.0 + env.amount(TANK))
 

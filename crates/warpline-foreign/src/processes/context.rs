@@ -45,6 +45,8 @@ pub(super) const WAIT: i64 = 7;
 pub(super) const PASSIVATE: i64 = 8;
 /// It travels to the site `number` in `time`.
 pub(super) const TRAVEL: i64 = 9;
+/// What it asked for was done at once: it goes on.
+pub(super) const READY: i64 = 10;
 
 /// What a process sees of the engine. Its functions write the request, what `stream` and `site`
 /// point to, and `exception`; they read the rest.

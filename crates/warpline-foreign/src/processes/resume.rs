@@ -17,7 +17,8 @@ use warpline_processes::{
 use super::{
     Typed,
     context::{
-        ACQUIRE, END, FILL, GET, HOLD, PASSIVATE, PUT, ProcessContext, RAISED, TAKE, TRAVEL, WAIT,
+        ACQUIRE, END, FILL, GET, HOLD, PASSIVATE, PUT, ProcessContext, RAISED, READY, TAKE, TRAVEL,
+        WAIT,
     },
     state::{Class, Item, Process},
 };
@@ -99,8 +100,12 @@ where
     ) -> CoroutineState<Pause, ()> {
         let kind = usize::from(ProcessKind::kind(self));
         let resume = env.world.0.description.processes[kind].resume;
+        let mut is_ready = false;
         loop {
             let mut context = context_of(env);
+            if is_ready {
+                context.woken = 0;
+            }
             let mut words = self.words();
             // SAFETY: whoever made the world has promised that the function keeps to its arguments.
             // The words are here, and the context outlives the call (RESUME-A).
@@ -111,6 +116,10 @@ where
             match asked {
                 RAISED => raised(env, Role::Resume, exception, self.to_vec()),
                 END => return CoroutineState::Complete(()),
+                READY => {
+                    is_ready = true;
+                    continue;
+                }
                 TRAVEL => {
                     let to = site(env, number);
                     return CoroutineState::Yielded(Pause::Travel(to, time));
