@@ -107,8 +107,8 @@
 //! | `travel!(site, delay)` | the process has arrived there | nothing |
 //! | `call!(other(…))` | the other process, which runs inside this one, ends | its value |
 //!
-//! All that is `name = value` can be left out. A higher priority goes first; the default is 0. An
-//! `item` or `amount` is evaluated when the wait begins.
+//! All that is `name = value` can be left out, and is evaluated in the order of the table. A higher
+//! priority goes first; the default is 0. An `item` or `amount` is evaluated when the wait begins.
 //!
 //! What does not wait is a method of [`Env`]: [`release`](Env::release), [`spawn`](Env::spawn),
 //! [`spawn_at`](Env::spawn_at), [`put`](Env::put), [`signal`](Env::signal),
@@ -128,6 +128,8 @@
 //! !hold!(left) { … }`. One that does not, and is interrupted, ends the run with an error. A
 //! process that is about to run at that very moment runs first, and is interrupted in its next
 //! wait.
+//!
+//! After a preemption the unit is gone; after an interrupt the process still has what it had.
 //!
 //! # References
 //!
