@@ -213,8 +213,8 @@ pub(crate) enum Ready<I> {
     Goes { slot: u32, woken: Woken, item: Option<I> },
     /// It is interrupted once it waits again, if it does.
     Interrupt { slot: u32, life: u32, woken: Woken },
-    /// The first one that waits for a resource takes a unit from another process, if it wants to and
-    /// there is one.
+    /// The first one that waits for a resource takes a unit from another process, if it wants to
+    /// and there is one.
     Preempt { resource: usize },
 }
 

@@ -1,5 +1,5 @@
-//! Who gets what, and when: cases that random programs cannot judge, because all engines would agree
-//! on a wrong answer.
+//! Who gets what, and when: cases that random programs cannot judge, because all engines would
+//! agree on a wrong answer.
 //!
 //! Mutations that turn these tests red: `is_next` that asks for an empty queue; no `preempt_next`
 //! behind a release or behind a process that gave up; a difference of facilities that is not looked

@@ -49,8 +49,8 @@ pub struct Row {
     pub event: String,
     /// Virtual time.
     pub time: f64,
-    /// Which unit of the resource it is, from 1 on: the least that is free. Not known of one that was
-    /// in use before the log began.
+    /// Which unit of the resource it is, from 1 on: the least that is free. Not known of one that
+    /// was in use before the log began.
     pub resource_id: Option<u32>,
     /// The name of the process.
     pub process: String,
