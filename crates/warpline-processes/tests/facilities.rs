@@ -171,6 +171,6 @@ fn a_branch_has_the_same_facilities() {
     let same = session.branch_as(model(2));
     assert!(same.is_ok());
     let other = session.branch_as(model(3));
-    let error = other.err().expect("another number of machines").to_string();
+    let error = other.expect_err("another number of machines").to_string();
     assert!(error.contains("`machine`") && error.contains("set_units"), "{error}");
 }
