@@ -13,14 +13,14 @@ use std::{any::Any, ffi::c_void, mem::offset_of};
 use crate::base::Base;
 
 /// Lets a process go on: it gets the words of the process, which it changes in place, and returns
-/// what the process asks for, [`HOLD`] and so on, whose details it has written into the context.
-/// [`END`] is the end of the process, and [`RAISED`] an exception.
+/// what the process asks for, `HOLD` and so on, whose details it has written into the context.
+/// `END` is the end of the process, and `RAISED` an exception.
 ///
 /// Of the first word, only the lower half is the function's own: where the process goes on, 0 at
 /// its beginning, when the words behind it are the arguments of the process.
 pub type Resumption = unsafe extern "C" fn(process: *mut u64, context: *mut ProcessContext) -> i64;
 
-/// Spawns the first processes of a site; returns 0, or [`RAISED`].
+/// Spawns the first processes of a site; returns 0, or `RAISED`.
 pub type Starter = unsafe extern "C" fn(context: *mut ProcessContext) -> i64;
 
 /// An exception.
