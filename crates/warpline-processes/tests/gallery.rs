@@ -8,9 +8,6 @@ use std::{fs, path::Path};
 use warpline::{Only, Sequential, Simulation};
 use warpline_processes::{EventLog, Observations, Processes, World};
 
-#[path = "../examples/bank.rs"]
-#[allow(dead_code, reason = "the test has no use for what it prints")]
-mod bank;
 #[path = "../examples/car_wash.rs"]
 #[allow(dead_code, reason = "the test has no use for what it prints")]
 mod car_wash;
@@ -29,6 +26,9 @@ mod machine_shop;
 #[path = "../examples/priority.rs"]
 #[allow(dead_code, reason = "the test has no use for what it prints")]
 mod priority;
+#[path = "../examples/tellers.rs"]
+#[allow(dead_code, reason = "the test has no use for what it prints")]
+mod tellers;
 #[path = "../examples/token_ring.rs"]
 #[allow(dead_code, reason = "the test has no use for what it prints")]
 mod token_ring;
@@ -67,8 +67,8 @@ fn check<W: World + Clone, const N: usize>(
 
 #[test]
 fn a_bank_has_the_queue_of_erlang_a() {
-    let bank = bank::Bank::EXAMPLE;
-    check(&bank, 500.0, |found| [bank::Bank::queue(found)], [bank.queue_by_theory()], 2.0);
+    let bank = tellers::Bank::EXAMPLE;
+    check(&bank, 500.0, |found| [tellers::Bank::queue(found)], [bank.queue_by_theory()], 2.0);
 }
 
 #[test]

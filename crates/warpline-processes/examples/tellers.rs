@@ -5,7 +5,7 @@
 //! theory knows the mean queue of one (Erlang A), the result is checked.
 //!
 //! ```sh
-//! cargo run --release -p warpline-processes --example bank
+//! cargo run --release -p warpline-processes --example tellers
 //! ```
 
 use serde::{Deserialize, Serialize};
