@@ -12,7 +12,7 @@ LOG = ROOT.parent / "warpline-processes" / "examples" / "emergency.csv"
 
 
 def example(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / "event_logs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -21,7 +21,7 @@ def example(name):
 
 def test_vidigi_animates_a_log():
     pytest.importorskip("vidigi")
-    animate = example("animate_log")
+    animate = example("animate")
     figure = animate.animation(LOG, minutes=120)
     assert len(figure.frames) == 25
     shown = set()
@@ -37,7 +37,7 @@ def test_vidigi_animates_a_log():
 
 def test_pm4py_mines_a_log():
     pytest.importorskip("pm4py")
-    mine = example("mine_log")
+    mine = example("mine")
     steps = mine.steps(mine.cases(LOG))
     # Each who queues gets a doctor, and is treated for 15 minutes on average.
     queued, waited = steps["queue_doctor", "use_doctor"]

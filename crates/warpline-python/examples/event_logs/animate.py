@@ -3,7 +3,7 @@
 The log is what `cargo run --release -p warpline-processes --features gallery --example emergency --
 LOG.csv` writes; one is beside that example. Its columns are those of vidigi, so it is read and shown.
 
-    python animate_log.py LOG.csv PAGE.html
+    python animate.py LOG.csv PAGE.html
 """
 
 import sys

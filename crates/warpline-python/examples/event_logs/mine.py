@@ -1,6 +1,6 @@
 """Mines an event log of processes with pm4py: which ways patients take, and how long each step is.
 
-    python mine_log.py LOG.csv
+    python mine.py LOG.csv
 """
 
 import sys
