@@ -12,7 +12,7 @@ import pytest
 import warpline_sim as wl
 
 INTERARRIVAL, SERVICE, PATIENCE, SERVERS = 0.4, 1.0, 2.0, 3
-END, RUNS = 1000.0, 10
+END, RUNS = 2500.0, 10
 #: Of Student's distribution with 9 degrees of freedom: one of a thousand runs is outside.
 QUANTILE = 4.78
 
