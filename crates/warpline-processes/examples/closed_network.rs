@@ -33,7 +33,7 @@ pub(crate) struct Network {
 pub(crate) struct Station {
     /// Customers who were served
     #[statistic(unit = "customers")]
-    served: Counter,
+    pub(crate) served: Counter,
 }
 
 #[process]

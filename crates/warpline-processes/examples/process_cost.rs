@@ -14,8 +14,13 @@ use std::time::Instant;
 use warpline::{Engine, Model, Sequential, Simulation, Speculative, TimeWarp};
 use warpline_processes::Processes;
 
+use closed_network::Network;
+
 #[path = "hand_written/bank.rs"]
 mod bank;
+#[path = "closed_network.rs"]
+#[allow(dead_code, reason = "what the example prints is of no use here")]
+mod closed_network;
 #[path = "hand_written/network.rs"]
 mod network;
 
@@ -33,7 +38,7 @@ fn main() {
         walk: 0.5,
         way: 0.5,
     };
-    let network = network::Network { stations: 256, customers: 4, service: 1.0, way: 0.5 };
+    let network = Network { stations: 256, customers: 4 * 256, service: 1.0, way: 0.5 };
     for (name, engine) in engines().into_iter().filter(|(name, _)| is_wanted(name)) {
         crowd(name, &engine);
         let bank = || bank.clone();
@@ -52,7 +57,8 @@ fn main() {
 
 /// What an event costs with many customers at each of a few stations, by what it costs with few.
 fn crowd(name: &str, engine: &Engine) {
-    let station = |customers| network::Network { stations: 4, customers, service: 1.0, way: 0.5 };
+    let station =
+        |each: usize| Network { stations: 4, customers: 4 * each, service: 1.0, way: 0.5 };
     let (mut few, mut many, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let (with_few, _) = time(Processes::new(station(10)), engine.clone(), 50_000.0);

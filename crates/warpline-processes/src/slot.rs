@@ -133,14 +133,14 @@ impl<P> Slot<P> {
         self.status = Status::Queues;
     }
 
-    /// Takes a process in. Returns which of its waits comes first.
+    /// Takes a process in.
     #[inline]
-    pub(crate) const fn occupy(&mut self, entity: u64, kind: u16) -> u32 {
+    pub(crate) fn occupy(&mut self, entity: u64, kind: u16, process: P) {
+        self.process = Some(process);
         self.entity = entity;
         self.kind = kind;
         self.held = Held::NOTHING;
         self.status = Status::Ready;
-        self.generation
     }
 }
 

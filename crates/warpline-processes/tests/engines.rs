@@ -11,6 +11,9 @@ use warpline_processes::{EventLog, Observations, Processes, World};
 
 #[path = "../examples/hand_written/bank.rs"]
 mod bank;
+#[path = "../examples/closed_network.rs"]
+#[allow(dead_code, reason = "the test has no use for what it prints")]
+mod closed_network;
 #[path = "../examples/hand_written/network.rs"]
 mod network;
 #[path = "engines/workshop.rs"]
@@ -131,13 +134,13 @@ fn a_bank_is_the_bank_by_hand() {
 
 #[test]
 fn a_network_is_the_network_by_hand() {
-    let network = network::Network { stations: 16, customers: 3, service: 1.0, way: 0.3 };
+    let network = closed_network::Network { stations: 16, customers: 48, service: 1.0, way: 0.3 };
     let report = check_everywhere(&network, 150.0);
     let mut by_hand = simulation(network::ByHand(network), Sequential::default(), 150.0);
     let by_hand = by_hand.run().expect("sound");
     assert_eq!(report.digest, by_hand.digest);
-    let (observed, [in_use, queue]) = by_hand.output;
-    assert_eq!(report.output.observed, observed);
+    let (served, [in_use, queue]) = by_hand.output;
+    assert_eq!(report.output.observed.served, served);
     let servers = report.output.usage("server").expect("there are servers");
     assert_eq!((servers.in_use, servers.waiting), (in_use, queue));
 }

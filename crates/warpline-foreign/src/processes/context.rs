@@ -86,7 +86,7 @@ pub(super) type Spawn =
 /// |---|---|
 /// | `site` | the words of the site |
 /// | `time`, `value`, `number`, `priority`, `preempt` | what the process asks for |
-/// | `woken` | how its last wait ended: 0 as it should, 1 at its timeout, 2 by an interrupt, 3 by preemption |
+/// | `woken` | how its last wait ended: 0 well, 1 at its timeout, 2 interrupted, 3 preempted |
 /// | `cause` | what the interrupt gave |
 /// | `item` | what it got from a store |
 /// | `exception` | a word for the exception that it raised |

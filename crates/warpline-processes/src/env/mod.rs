@@ -9,11 +9,11 @@ use warpline::{LpId, Stream, Value, VirtualTime};
 
 use crate::{
     facility::{Condition, Container, Resource, Store},
-    host::HoldsTooMany,
+    host::mistakes::{absent, holds_too_many, mistake, releases},
     message::{Message, NEW, What},
     queue::{Kind, Queue},
     slot::{Held, NONE, Status},
-    world::{ContextOf, Core, Env, ProcessKind, Ready, Woken, World},
+    world::{ContextOf, Core, Env, Ready, Woken, World},
 };
 
 /// A process at a site, for those who interrupt or activate it. A process that has traveled away or
@@ -95,9 +95,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     #[inline]
     pub fn spawn(&mut self, process: impl Into<W::Process>) -> Handle {
         let entity = self.core.next_entity(self.cx);
-        let process = process.into();
-        let (slot, _) = self.core.allocate(entity, process.kind(), self.cx);
-        self.core.slots[slot as usize].process = Some(process);
+        let slot = self.core.take_in(entity, process.into(), self.cx);
         self.core.log(slot, What::Arrives, 0, self.cx);
         self.core.ready.push_back(Ready::Goes { slot, woken: Woken::Done, item: None });
         Handle { slot, life: self.core.slots[slot as usize].life }
@@ -154,7 +152,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
     pub fn interrupt(&mut self, process: Handle, cause: u64) -> bool {
         let Some(slot) = self.slot_of(process) else { return false };
         if slot == self.slot {
-            self.mistake(format_args!("interrupts itself, and does not wait"));
+            self.fail(format_args!("interrupts itself, and does not wait"));
         }
         self.core.interrupt(self.world, slot, Woken::Interrupted(cause), self.cx);
         true
@@ -221,7 +219,7 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
         self.check(number, store.name(), "store", Queue::is_store);
         if self.core.queues[number].other_side != NONE {
             let name = store.name();
-            self.mistake(format_args!(
+            self.fail(format_args!(
                 "puts an item into `{name}`, which may be full: write `put!({}, …)`",
                 name.to_uppercase()
             ));
@@ -255,64 +253,8 @@ impl<'a, W: World, C: ContextOf<W>> Env<'a, W, C> {
         }
     }
 
-    /// Ends the run: what this process does is wrong.
-    fn mistake(&mut self, what: fmt::Arguments<'_>) {
-        mistake(self.world, self.core, self.slot, what, self.cx);
-    }
-
     /// Ends the run with an error that names the process, its site and the time.
     pub fn fail(&mut self, reason: fmt::Arguments<'_>) {
-        self.mistake(reason);
+        mistake(self.world, self.core, self.slot, reason, self.cx);
     }
-}
-
-// The environment itself is not passed to these: then it lies in registers.
-
-/// Ends the run: what the process of a slot does is wrong.
-#[cold]
-pub(crate) fn mistake<W: World>(
-    world: &W,
-    core: &Core<W>,
-    slot: u32,
-    what: fmt::Arguments<'_>,
-    cx: &mut impl ContextOf<W>,
-) {
-    let name = core.slots.get(slot as usize).map_or("start", |slot| slot.name(world));
-    cx.fail(format_args!("`{name}` {what}"));
-}
-
-#[cold]
-pub(crate) fn absent<W: World>(
-    world: &W,
-    core: &Core<W>,
-    slot: u32,
-    (name, what): (&str, &str),
-    cx: &mut impl ContextOf<W>,
-) {
-    let why = format_args!(
-        "uses `{name}`, and its site has no {what} of that name (`World::facilities`)"
-    );
-    mistake(world, core, slot, why, cx);
-}
-
-#[cold]
-fn releases<W: World>(
-    world: &W,
-    core: &Core<W>,
-    slot: u32,
-    resource: Resource,
-    cx: &mut impl ContextOf<W>,
-) {
-    let name = resource.name();
-    mistake(world, core, slot, format_args!("releases `{name}`, and has not acquired it"), cx);
-}
-
-#[cold]
-pub(crate) fn holds_too_many<W: World>(
-    world: &W,
-    core: &Core<W>,
-    HoldsTooMany(slot): HoldsTooMany,
-    cx: &mut impl ContextOf<W>,
-) {
-    mistake(world, core, slot, format_args!("holds 4 units already, and gets one more"), cx);
 }

@@ -1,9 +1,11 @@
 //! How waits begin. The macros call these; each says whether the process has to wait.
 
-use super::{absent, holds_too_many};
 use crate::{
     facility::{Condition, Container, Resource, Store},
-    host::{HoldsTooMany, Victim},
+    host::{
+        HoldsTooMany, Victim,
+        mistakes::{absent, holds_too_many},
+    },
     message::{Message, What},
     queue::{Kind, Queue},
     slot::Status,
@@ -91,7 +93,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
         let number = resource.number();
         if self.core.queues[number].kind != Kind::Preemptive {
             let name = resource.name();
-            self.mistake(format_args!(
+            self.fail(format_args!(
                 "takes `{name}` from another process, and it is not preemptive \
                  (`Facilities::preemptive`)"
             ));
@@ -198,7 +200,7 @@ impl<W: World, C: ContextOf<W>> Env<'_, W, C> {
         self.check(number, name, "container", |queue| queue.kind == Kind::Container);
         let limit = self.core.queues[number].limit;
         if !(0.0..=limit).contains(&amount) || !amount.is_finite() {
-            self.mistake(format_args!(
+            self.fail(format_args!(
                 "takes or fills {amount} of `{name}`, which has room for {limit}"
             ));
         }

@@ -13,6 +13,7 @@ mod file;
 mod units;
 
 use std::{
+    collections::BTreeMap,
     fmt, io,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -21,6 +22,7 @@ use std::{
 use warpline::{LpId, VirtualTime};
 
 use crate::{
+    facility::Facilities,
     message::What,
     world::{ProcessKind, World, facilities},
 };
@@ -78,6 +80,8 @@ pub struct EventLog(Arc<Mutex<Log>>);
 struct Log {
     to: To,
     units: Units,
+    /// What each site has, once a row named it.
+    facilities: BTreeMap<LpId, Facilities>,
     /// The first failure.
     failure: Option<io::Error>,
 }
@@ -107,7 +111,12 @@ impl EventLog {
     }
 
     fn to(to: To) -> Self {
-        Self(Arc::new(Mutex::new(Log { to, units: Units::default(), failure: None })))
+        Self(Arc::new(Mutex::new(Log {
+            to,
+            units: Units::default(),
+            facilities: BTreeMap::new(),
+            failure: None,
+        })))
     }
 
     /// The rows of a log in memory, which has none then.
@@ -115,6 +124,7 @@ impl EventLog {
     pub fn take_rows(&self) -> Vec<Row> {
         let mut log = self.log();
         log.units = Units::default();
+        log.facilities.clear();
         match &mut log.to {
             To::Rows(rows) => std::mem::take(rows),
             To::File(_) | To::Nothing => Vec::new(),
@@ -143,11 +153,14 @@ impl EventLog {
 
     /// Writes what happened at a site.
     pub(crate) fn write<W: World>(&self, world: &W, site: LpId, time: VirtualTime, record: Record) {
+        let mut log = self.log();
         let facility = match record.what {
             What::Arrives | What::Travels | What::Departs => None,
-            _ => facilities(world, site).name(usize::from(record.facility)),
+            _ => {
+                let of_site = log.facilities.entry(site).or_insert_with(|| facilities(world, site));
+                of_site.name(usize::from(record.facility))
+            }
         };
-        let mut log = self.log();
         let resource_id = log.units.of(site, &record);
         let row = Row {
             entity_id: record.entity,

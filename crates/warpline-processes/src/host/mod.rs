@@ -14,6 +14,7 @@
 //!   a handler that is cut off in the middle can be undone.
 
 mod links;
+pub(crate) mod mistakes;
 mod running;
 mod saving;
 mod serving;
@@ -25,7 +26,8 @@ use std::{collections::VecDeque, fmt};
 use serde::{Deserialize, Serialize};
 use warpline::{Io, LpId, TrackedDeque, TrackedMap};
 
-pub(crate) use serving::{HoldsTooMany, Victim};
+pub(crate) use mistakes::HoldsTooMany;
+pub(crate) use serving::Victim;
 
 use crate::{
     chain::Chain,
@@ -73,29 +75,29 @@ impl<W: World> Core<W> {
         }
     }
 
-    /// A slot for a process that is new here, and is put there by whoever calls this; and which of
-    /// its waits comes first.
+    /// Gives a process that is new here a slot.
     #[inline]
-    pub(crate) fn allocate(
+    pub(crate) fn take_in(
         &mut self,
         entity: u64,
-        kind: u16,
+        process: W::Process,
         cx: &mut impl ContextOf<W>,
-    ) -> (u32, u32) {
+    ) -> u32 {
         let Self { slots, chain, free, born, .. } = self;
         if *free == NONE {
             let mut it = Slot::new();
             chain.added(&mut it, cx);
-            let first_wait = it.occupy(entity, kind);
+            it.occupy(entity, process.kind(), process);
             slots.push(it);
-            return (slots.len() as u32 - 1, first_wait);
+            return slots.len() as u32 - 1;
         }
         let slot = *free;
         chain.head((*free, *born), cx);
         let it = &mut slots[slot as usize];
         chain.slot(slot, it, cx);
         *free = it.next;
-        (slot, it.occupy(entity, kind))
+        it.occupy(entity, process.kind(), process);
+        slot
     }
 
     /// A number for a process that is born here.

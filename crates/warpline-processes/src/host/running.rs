@@ -48,8 +48,7 @@ impl<W: World> Host<W> {
             }
             Message::Arrive { entity, process } => {
                 let process = W::Process::arrived(process);
-                let (slot, _) = self.core.allocate(entity & !NEW, process.kind(), cx);
-                self.core.slots[slot as usize].process = Some(process);
+                let slot = self.core.take_in(entity & !NEW, process, cx);
                 if entity & NEW != 0 {
                     self.core.log(slot, What::Arrives, 0, cx);
                 }

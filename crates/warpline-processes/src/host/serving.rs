@@ -3,15 +3,13 @@
 //! Each function gives what there is to those who wait, in their order, and notes that they run
 //! next ([`Ready`]).
 
+use super::mistakes::{HoldsTooMany, holds_too_many};
 use crate::{
     message::What,
     queue::Kind,
     slot::Status,
     world::{ContextOf, Core, Ready, Woken, World, facilities},
 };
-
-/// A process that holds as many units as it can, and gets one more.
-pub(crate) struct HoldsTooMany(pub(crate) u32);
 
 /// Who loses a unit to a process of a higher priority.
 pub(crate) enum Victim {
@@ -149,10 +147,7 @@ impl<W: World> Core<W> {
                 let (_, it) = self.leave_first(number, cx);
                 match it.held.with(number) {
                     Some(held) => it.held = held,
-                    None => {
-                        let name = it.name(world);
-                        cx.fail(format_args!("`{name}` holds 4 units already, and gets one more"));
-                    }
+                    None => holds_too_many(world, self, HoldsTooMany(slot), cx),
                 }
                 self.change_holder(number, victim, (slot, priority), cx);
                 self.wake(slot, Woken::Done, None);

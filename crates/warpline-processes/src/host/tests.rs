@@ -138,9 +138,7 @@ fn listed(core: &Core<Street>) -> Vec<u32> {
 /// A process that waits nowhere has its slot.
 fn idle(core: &mut Core<Street>, cx: &mut Undoing) -> u32 {
     let entity = core.next_entity(cx);
-    let (slot, _) = core.allocate(entity, 0, cx);
-    core.slots[slot as usize].process = Some(walker().into());
-    slot
+    core.take_in(entity, walker().into(), cx)
 }
 
 fn site() -> Host<Street> {

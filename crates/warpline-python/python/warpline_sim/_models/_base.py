@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import _progress
-from .._calls import Progress
-from .._errors import ConfigurationError
+from .._calls import Progress, settings_of
+from .._errors import ConfigurationError, ModelError
 from .._report import Report
 from .._table import Table
 from ._records import Record, View
@@ -37,6 +39,25 @@ class Base:
         the states of all LPs, an array of records, to numbers by name."""
         self._finish = finish
         return finish
+
+    def _run(
+        self,
+        native: Callable[..., tuple[str, bytes]],
+        prepared: Any,
+        settings: dict[str, Any],
+        progress: Progress,
+        lps: int,
+    ) -> Report:
+        """Runs what was prepared, by this function of the native module."""
+        try:
+            with _progress.shown(progress, self.name) as show:
+                told, final = native(prepared.written, settings_of(settings), show)
+        except ModelError as error:
+            raise prepared.own(error) from None
+        report = Report.from_dict(json.loads(told))
+        # Of several runs there are several.
+        several = report.half_width_95 is not None
+        return replace(report, states=None if several else self.read(final, lps))
 
     def _sweep(
         self,

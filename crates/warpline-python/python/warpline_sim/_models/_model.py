@@ -14,7 +14,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from .. import _native, _progress
+from .. import _native
 from .._calls import Progress, settings_of
 from .._errors import ConfigurationError, ModelError
 from .._report import Report
@@ -155,15 +155,7 @@ class Model(Base):
             placement=placement,
             interpret=interpret,
         )
-        try:
-            with _progress.shown(progress, self.name) as show:
-                told, final = _native.run_model(prepared.written, settings_of(settings), show)
-        except ModelError as error:
-            raise prepared.own(error) from None
-        report = Report.from_dict(json.loads(told))
-        # Of several runs there are several.
-        several = report.half_width_95 is not None
-        return replace(report, states=None if several else self.read(final, int(lps)))
+        return self._run(_native.run_model, prepared, settings, progress, int(lps))
 
     def open(
         self, params: Any = None, *, lps: int, **keywords: Unpack[Keywords]

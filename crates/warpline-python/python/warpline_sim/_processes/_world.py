@@ -10,14 +10,14 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
-from .. import _native, _progress
-from .._calls import Progress, settings_of
+from .. import _native
+from .._calls import Progress
 from .._errors import ConfigurationError, ModelError
 from .._models._base import Base, plain
 from .._models._graph import links_of, placement_of
@@ -187,15 +187,7 @@ class World(Base):
             placement=placement,
             interpret=interpret,
         )
-        try:
-            with _progress.shown(progress, self.name) as show:
-                told, final = _native.run_world(prepared.written, settings_of(settings), show)
-        except ModelError as error:
-            raise prepared.own(error) from None
-        report = Report.from_dict(json.loads(told))
-        # Of several runs there are several.
-        several = report.half_width_95 is not None
-        return replace(report, states=None if several else self.read(final, int(sites)))
+        return self._run(_native.run_world, prepared, settings, progress, int(sites))
 
     def replicate(
         self,
