@@ -1,7 +1,8 @@
 //! Who gets what, and when: cases that random programs cannot judge, because all engines would
 //! agree on a wrong answer.
 //!
-//! Mutations that turn these tests red: `is_next` that asks for an empty queue; no `preempt_next`
+//! Mutations that turn these tests red: those who go on come in the other order; a unit that is not
+//! handed over; `is_next` that asks for an empty queue; no `preempt_next`
 //! behind a release or behind a process that gave up; a difference of facilities that is not looked
 //! at.
 
@@ -25,6 +26,10 @@ enum Does {
         amount: f64,
         priority: i32,
     },
+    /// Takes so much, and then uses a machine for a unit of time.
+    TakesAndUses {
+        amount: f64,
+    },
     /// Uses a machine for so long, if it gets one in time.
     Uses {
         time: f64,
@@ -33,7 +38,7 @@ enum Does {
         patience: f64,
     },
 }
-use Does::{Fills, Takes, Uses};
+use Does::{Fills, Takes, TakesAndUses, Uses};
 
 #[derive(Debug)]
 struct Case {
@@ -57,6 +62,15 @@ fn worker(env: &mut Env<Case>, number: usize) {
         }
         Fills { amount, priority } => {
             fill!(TANK, amount, priority = priority);
+        }
+        TakesAndUses { amount } => {
+            take!(TANK, amount);
+            acquire!(MACHINE);
+            let now = env.now();
+            env.site.at[number].add(now);
+            hold!(1.0);
+            env.release(MACHINE);
+            return;
         }
         Uses { time: length, priority, preempts, patience } => {
             let time: f64 = length;
@@ -137,6 +151,21 @@ fn priority_passes_those_who_want_too_much() {
     // What the first one leaves room for goes in behind it.
     let got = run(1, &[(1.0, fills(2.0, 0)), (2.0, fills(1.0, 0)), (3.0, takes(4.0, 0))]);
     assert_eq!(got, [Some(3.0), Some(3.0), Some(3.0)]);
+}
+
+/// Those who get something in one event go on in the order in which they got it.
+#[test]
+fn first_come_first() {
+    let takes = |amount| TakesAndUses { amount };
+    let processes = [
+        (0.5, Takes { amount: 5.0, priority: 0 }),
+        (1.0, takes(2.0)),
+        (2.0, takes(2.0)),
+        (3.0, takes(2.0)),
+        (4.0, Fills { amount: 6.0, priority: 0 }),
+    ];
+    let got = run(1, &processes);
+    assert_eq!(got, [Some(0.5), Some(4.0), Some(5.0), Some(6.0), Some(4.0)]);
 }
 
 /// Who may take a unit takes it as soon as nobody is before it.

@@ -3,7 +3,7 @@
 //! and so do the engines.
 //!
 //! Mutations that turn these tests red: a wake-up whose generation is not looked at (PROC-A); a
-//! queue that is not left at a timeout; a unit that is not handed over; `ready` first come last.
+//! queue that is not left at a timeout; a facility that is not saved.
 
 use proptest::prelude::*;
 use warpline::{
