@@ -12,6 +12,7 @@ use crate::{
     args::{BranchArgs, InfoArgs, RunArgs, SweepArgs},
     checkpoints::CheckpointCommand,
     help,
+    manual::{self, CompletionsArgs, ManArgs},
     nodes::NodesArgs,
     reads::{self, Unread},
     values::{WindowWidth, end_time, window},
@@ -39,6 +40,8 @@ pub(crate) enum Request {
     Branch(ModelParams, BranchArgs, Vec<Unread>),
     Info(InfoArgs),
     Nodes(NodesArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
     Checkpoint(CheckpointCommand),
     #[cfg(feature = "shipped")]
     Shipped(shipped::Request),
@@ -92,6 +95,7 @@ impl Application {
             .subcommand(self.with_choice_of_model(info))
             .subcommand(nodes)
             .subcommand(checkpoint);
+        let command = manual::add_to(command);
         #[cfg(feature = "shipped")]
         if self.is_warpline {
             let last = format!("{}\n{STATUSES}", shipped::DEMO);
@@ -174,6 +178,10 @@ impl Application {
             Some(("checkpoint", checkpoint)) => {
                 Request::Checkpoint(CheckpointCommand::from_arg_matches(checkpoint)?)
             }
+            Some(("completions", completions)) => {
+                Request::Completions(CompletionsArgs::from_arg_matches(completions)?)
+            }
+            Some(("man", man)) => Request::Man(ManArgs::from_arg_matches(man)?),
             Some((_, nodes)) => Request::Nodes(NodesArgs::from_arg_matches(nodes)?),
         })
     }

@@ -47,6 +47,7 @@ mod interrupt;
 mod keywords;
 #[cfg(feature = "shipped")]
 mod lab;
+mod manual;
 mod memory;
 mod nodes;
 mod open;
@@ -131,6 +132,8 @@ impl Application {
             }
             Request::Info(args) => info::execute(self, &args),
             Request::Nodes(args) => nodes::execute(&args),
+            Request::Completions(args) => manual::complete(self.command(), &args),
+            Request::Man(args) => manual::write(self.command(), &args),
             Request::Checkpoint(command) => checkpoints::execute(&command),
             #[cfg(feature = "shipped")]
             Request::Shipped(request) => request.execute(),

@@ -36,7 +36,7 @@ fn options(text: &str) -> Vec<(String, String)> {
 #[test]
 fn texts_say_what_things_are() {
     let mut texts = vec![help("--help"), help("-h")];
-    for command in ["info", "nodes", "bench", "lab", "circuit"] {
+    for command in ["info", "nodes", "completions", "man", "bench", "lab", "circuit"] {
         texts.push(help(&format!("{command} --help")));
         texts.push(help(&format!("{command} -h")));
     }

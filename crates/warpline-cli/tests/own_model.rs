@@ -64,6 +64,20 @@ fn statistics_are_reported() {
     assert!(page.contains("When it happened") && page.contains("Customers who came"), "no series");
 }
 
+/// Completions and pages have the name of this program, and the model.
+fn its_own_name_is_completed() {
+    let program = env::current_exe().expect("this program has a path");
+    let name = program.file_stem().and_then(|stem| stem.to_str()).expect("it has a name");
+    let (status, script, err) = bank("completions bash");
+    assert_eq!(status, Some(0), "{err}");
+    assert!(script.trim_end().ends_with(&format!(" {name}\nfi")), "{script}");
+    assert!(script.contains("--customers-per-hour"), "{script}");
+    let (status, page, err) = bank("man");
+    assert_eq!(status, Some(0), "{err}");
+    assert!(page.contains(&format!(".TH {name} 1 ")), "{page}");
+    assert!(!page.contains("warpline\\-run"), "{page}");
+}
+
 fn a_model_has_run_sweep_info_and_help() {
     for line in [
         "run bank",
@@ -95,6 +109,7 @@ fn a_model_has_run_sweep_info_and_help() {
     assert_eq!(status, Some(2));
     assert!(err.contains("`onward` is 1"), "{err}");
     assert!(bank("run bank --help").1.contains("--customers-per-hour"));
+    its_own_name_is_completed();
     let (status, _, err) = bank("bench");
     assert_eq!(status, Some(2), "{err}");
     assert!(err.contains("unrecognized subcommand"), "{err}");
