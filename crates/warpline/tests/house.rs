@@ -21,6 +21,8 @@ mod layout;
 mod links;
 #[path = "house/map.rs"]
 mod map;
+#[path = "house/packages.rs"]
+mod packages;
 #[path = "house/source.rs"]
 mod source;
 #[path = "house/spelling.rs"]
@@ -245,14 +247,35 @@ fn modules_import_each_other_in_no_circle() {
 /// Whoever uses Warpline takes in what it uses.
 #[test]
 fn licenses_of_all_crates_are_known() {
+    assert_eq!(dependencies::licenses(&metadata(&["--locked"])), Vec::<String>::new());
+}
+
+/// What `cargo metadata` says.
+fn metadata(flags: &[&str]) -> serde_json::Value {
     let outcome = std::process::Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version=1", "--locked"])
+        .args(["metadata", "--format-version=1"])
+        .args(flags)
         .current_dir(root())
         .output()
         .expect("cargo, which runs this test");
     assert!(outcome.status.success(), "{}", String::from_utf8_lossy(&outcome.stderr));
-    let metadata = serde_json::from_slice(&outcome.stdout).expect("JSON");
-    assert_eq!(dependencies::licenses(&metadata), Vec::<String>::new());
+    serde_json::from_slice(&outcome.stdout).expect("JSON")
+}
+
+/// Whoever looks at a crate in a registry sees what it is, and finds its sources and licenses.
+#[test]
+fn crates_can_be_published() {
+    let metadata = metadata(&["--no-deps"]);
+    assert_eq!(packages::lacking(&metadata), Vec::<String>::new());
+    let read = |path: &Path| fs::read_to_string(path).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+    for package in packages::published(&metadata) {
+        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
+        // Links, which a package has as files; where there are no links, they hold a path.
+        for license in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            let own = manifest.with_file_name(license);
+            assert!(read(&own) == read(&root().join(license)), "{own:?} is another text");
+        }
+    }
 }
 
 /// Crates come from the package registry, one version of each.
