@@ -278,6 +278,16 @@ fn crates_can_be_published() {
     }
 }
 
+/// What is cited is the version that there is.
+#[test]
+fn the_citation_has_the_version() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).expect("a file of the root");
+    let version = format!("\nversion = \"{}\"\n", env!("CARGO_PKG_VERSION"));
+    assert!(read("Cargo.toml").contains(&version), "the workspace has another version");
+    let version = format!("\nversion: {}\n", env!("CARGO_PKG_VERSION"));
+    assert!(read("CITATION.cff").contains(&version), "CITATION.cff has another version");
+}
+
 /// Crates come from the package registry, one version of each.
 #[test]
 fn crates_are_there_once() {

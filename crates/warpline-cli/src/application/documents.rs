@@ -7,13 +7,16 @@ use clap::Command;
 use super::{Application, STATUSES};
 
 /// Flags of other programs, and those that no parser has.
-const OTHERS: [&str; 15] = [
+const OTHERS: [&str; 18] = [
     "check",
     "example",
     "features",
     "help",
     "help-engine",
     "lib",
+    "locked",
+    "no-build-isolation",
+    "no-deps",
     "no-install-recommends",
     "open",
     "path",
