@@ -3,7 +3,10 @@
 //! The tests here read the sources and the documents; `house/` has one check per rule, each with a
 //! test that sees it fail. A broken rule is reported with its file and line.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use source::{Problem, Source};
 
@@ -95,42 +98,52 @@ const SPELLED_OTHERWISE: &[(&str, &str, &str)] = &[
 
 /// All Rust sources and documents, in the order of their paths.
 fn workspace() -> Vec<Source> {
+    files(&["crates", "docs"], &["rs", "md"])
+}
+
+/// The files with these extensions at the root and below these directories, in the order of their
+/// paths.
+fn files(directories: &[&str], extensions: &[&str]) -> Vec<Source> {
     let root = root();
-    let mut sources = Vec::new();
-    for entry in ["crates", "docs"] {
-        collect(&root, &root.join(entry), &mut sources);
+    let mut paths = Vec::new();
+    for entry in directories {
+        collect(&root.join(entry), &mut paths);
     }
     for entry in fs::read_dir(&root).expect("the root of the workspace") {
         let path = entry.expect("an entry of the root").path();
         if path.is_file() {
-            read(&root, &path, &mut sources);
+            paths.push(path);
         }
     }
+    let is_one = |path: &PathBuf| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        extension.is_some_and(|extension| extensions.contains(&extension))
+    };
+    let paths = paths.iter().filter(|path| is_one(path));
+    let mut sources: Vec<_> = paths.map(|path| read(&root, path)).collect();
     sources.sort_by(|a, b| a.path.cmp(&b.path));
     sources
 }
 
-fn root() -> std::path::PathBuf {
+fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
 }
 
-fn collect(root: &Path, directory: &Path, sources: &mut Vec<Source>) {
+fn collect(directory: &Path, paths: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap_or_else(|e| panic!("{directory:?}: {e}")) {
         let path = entry.expect("an entry of a directory").path();
         if !path.is_dir() {
-            read(root, &path, sources);
+            paths.push(path);
         } else if !path.ends_with("target") {
-            collect(root, &path, sources);
+            collect(&path, paths);
         }
     }
 }
 
-fn read(root: &Path, path: &Path, sources: &mut Vec<Source>) {
-    if path.extension().is_some_and(|extension| extension == "rs" || extension == "md") {
-        let relative = path.strip_prefix(root).expect("a path below the root");
-        let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{path:?}: {e}"));
-        sources.push(Source::new(&relative.to_string_lossy(), &text));
-    }
+fn read(root: &Path, path: &Path) -> Source {
+    let relative = path.strip_prefix(root).expect("a path below the root");
+    let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+    Source::new(&relative.to_string_lossy(), &text)
 }
 
 /// Fails with a list of the problems, if there are any.
@@ -276,6 +289,13 @@ fn crates_can_be_published() {
             assert!(read(&own) == read(&root().join(license)), "{own:?} is another text");
         }
     }
+}
+
+/// What only an owner knows is filled in before a release: a page has the list.
+#[test]
+fn placeholders_are_listed() {
+    let kinds = ["cff", "md", "rs", "toml", "yml"];
+    assert_none(&packages::placeholders(&files(&[".github", "crates", "docs"], &kinds)));
 }
 
 /// What is cited is the version that there is.

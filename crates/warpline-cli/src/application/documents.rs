@@ -7,18 +7,21 @@ use clap::Command;
 use super::{Application, STATUSES};
 
 /// Flags of other programs, and those that no parser has.
-const OTHERS: [&str; 18] = [
+const OTHERS: [&str; 22] = [
     "check",
+    "dry-run",
     "example",
     "features",
     "help",
     "help-engine",
     "lib",
     "locked",
+    "manifest-path",
     "no-build-isolation",
     "no-deps",
     "no-install-recommends",
     "open",
+    "out",
     "path",
     "release",
     "target",
@@ -26,6 +29,7 @@ const OTHERS: [&str; 18] = [
     "timings",
     "tool",
     "version",
+    "workspace",
 ];
 
 /// The flags of a command and of all below it, also those that help hides.

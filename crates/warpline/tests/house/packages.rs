@@ -1,6 +1,14 @@
-//! Checks of what is published: each crate says what a registry shows of it.
+//! Checks of what is published: each crate says what a registry shows of it, and what only an owner
+//! knows stands in known places until it is filled in.
 
 use serde_json::Value;
+
+use crate::source::{Problem, Source};
+
+/// What stands for an address that only an owner knows: no host can have this name.
+const PLACEHOLDER: &str = concat!("example.", "invalid");
+/// The page that names the files with placeholders.
+const RELEASING: &str = "RELEASING.md";
 
 /// Texts that a crate to be published has.
 const TEXTS: &[&str] = &[
@@ -68,11 +76,37 @@ fn ours(package: &Value) -> impl Iterator<Item = &Value> {
     ours.filter(|one| one["kind"] != "dev" || one["req"] != "*")
 }
 
+/// Files with placeholders that the page for releases does not name, and files that it names and
+/// that have none any more.
+pub(crate) fn placeholders(files: &[Source]) -> Vec<Problem> {
+    let Some(page) = files.iter().find(|file| file.path == RELEASING) else {
+        return vec![Source::new(RELEASING, "").problem(0, "it is not there")];
+    };
+    let rows = page.lines().filter(|(_, line)| line.starts_with("| ["));
+    let named: Vec<_> = rows
+        .filter_map(|(number, line)| Some((number, line.split_once("](")?.1.split_once(')')?.0)))
+        .collect();
+    let has = |file: &Source| file.text.contains(PLACEHOLDER);
+    let hidden = files.iter().filter(|file| file.path != RELEASING && has(file));
+    let hidden = hidden.filter(|file| !named.iter().any(|(_, name)| *name == file.path));
+    let hidden = hidden.map(|file| {
+        let at = file.lines().find(|(_, line)| line.contains(PLACEHOLDER));
+        file.problem(at.map_or(1, |(at, _)| at), format!("{RELEASING} does not name this file"))
+    });
+    let filled = named.iter().filter(|(_, name)| {
+        !files.iter().any(|file| file.path == *name && file.text.contains(PLACEHOLDER))
+    });
+    let filled = filled
+        .map(|(at, name)| page.problem(*at, format!("{name} has no placeholder: take it out")));
+    hidden.chain(filled).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::source::places;
 
     fn whole() -> Value {
         json!({
@@ -120,5 +154,19 @@ mod tests {
         package["dependencies"][1]["kind"] = json!("dev");
         package["dependencies"][1]["req"] = json!("^1");
         assert_eq!(found(&package), both[1..]);
+    }
+
+    #[test]
+    fn a_placeholder_that_nobody_would_fill_in_is_seen() {
+        let text = format!("a\nurl = https://{PLACEHOLDER}/a\n");
+        let page = "| file | what |\n| [`a`](a.toml) | x |\n| [`b`](b.toml) | y |\n";
+        let files = [
+            Source::new(RELEASING, page),
+            Source::new("a.toml", &text),
+            Source::new("b.toml", "filled in\n"),
+            Source::new("c.toml", &text),
+        ];
+        assert_eq!(places(&placeholders(&files)), ["c.toml:2", "RELEASING.md:3"]);
+        assert_eq!(places(&placeholders(&files[1..])), ["RELEASING.md:0"]);
     }
 }
