@@ -137,7 +137,7 @@ impl Failure {
     }
 
     /// The exit status.
-    fn status(&self) -> u8 {
+    pub(crate) fn status(&self) -> u8 {
         match self {
             Self::Usage(error) => {
                 if error.use_stderr() {

@@ -14,6 +14,7 @@ use indicatif::ProgressBar;
 use warpline::files::Files;
 use warpline_lab::{Figure, LabError, PLOTS_HINT, Settings, Watch, figures};
 use warpline_models::{circuit::CircuitParams, phold::LARGE_BYTES};
+use warpline_net::has_mpirun;
 
 use crate::{
     failure::Failure,
@@ -100,7 +101,7 @@ impl LabArgs {
             seed: self.seed,
             netlist: self.netlist.clone(),
             results: self.results.clone(),
-            over_mpi: std::env::current_exe().ok().filter(|_| cfg!(feature = "mpi")),
+            over_mpi: std::env::current_exe().ok().filter(|_| has_mpirun()),
             ..Settings::default()
         };
         let mut settings = if self.quick { defaults.quick() } else { defaults };

@@ -176,7 +176,6 @@ pub(crate) enum Launch {
     /// This many ranks, all in this process.
     Here(usize),
     /// This process is one of several.
-    #[cfg(feature = "mpi")]
     Mpi(warpline_net::MpiTransport),
 }
 
@@ -191,28 +190,33 @@ impl Launch {
                 format!("--ranks has no place in a run of {processes} processes under mpirun");
             return Err(Failure::Configuration(message));
         }
-        Self::join(processes, workers)
-    }
-
-    #[cfg(feature = "mpi")]
-    fn join(_: usize, workers: usize) -> Result<Self, Failure> {
         let transport = warpline_net::MpiTransport::connect(workers + 1);
         Ok(Self::Mpi(transport.map_err(RunError::from)?))
     }
 
-    #[cfg(not(feature = "mpi"))]
-    fn join(processes: usize, _: usize) -> Result<Self, Failure> {
-        Err(Failure::Configuration(format!(
-            "this is one of {processes} processes that mpirun has started, but it was built \
-             without MPI\n  what to do: build it with `cargo build --release --features mpi`"
-        )))
+    /// For runs that are dealt to processes as wholes: joins the others that `mpirun` has started,
+    /// if it has.
+    pub(crate) fn of_whole_runs() -> Result<Self, Failure> {
+        match launched_by_mpi() {
+            Some(processes) if processes > 1 => {
+                Ok(Self::Mpi(warpline_net::MpiTransport::connect(1).map_err(RunError::from)?))
+            }
+            _ => Ok(Self::Here(1)),
+        }
+    }
+
+    /// The way to the other processes, if there are any.
+    pub(crate) fn transport(&self) -> Option<&dyn warpline::ranks::Transport> {
+        match self {
+            Self::Here(_) => None,
+            Self::Mpi(transport) => Some(transport),
+        }
     }
 
     /// Whether this process writes the report.
     pub(crate) fn is_first(&self) -> bool {
         match self {
             Self::Here(_) => true,
-            #[cfg(feature = "mpi")]
             Self::Mpi(transport) => warpline::ranks::Transport::rank(transport) == 0,
         }
     }
@@ -221,7 +225,6 @@ impl Launch {
     pub(crate) fn give_up(&self, failure: Failure) -> Failure {
         match self {
             Self::Here(_) => failure,
-            #[cfg(feature = "mpi")]
             Self::Mpi(transport) => {
                 failure.report();
                 transport.abort(2)
@@ -234,7 +237,6 @@ impl Launch {
     pub(crate) fn reported(&self, failure: Failure) -> Failure {
         match self {
             Self::Here(_) => failure,
-            #[cfg(feature = "mpi")]
             Self::Mpi(_) => {
                 failure.report();
                 Failure::Silent
@@ -258,7 +260,6 @@ impl Launch {
         let report = match self {
             Self::Here(1) => simulation.run().map(Some),
             Self::Here(ranks) => simulation.run_on_ranks(*ranks).map(Some),
-            #[cfg(feature = "mpi")]
             Self::Mpi(transport) => simulation.run_across(transport),
         };
         report.map_err(|error| self.failure(error))
@@ -274,7 +275,6 @@ impl Launch {
         let session = match (self, checkpoint) {
             (Self::Here(ranks), None) => simulation.ranks(*ranks).session().map(Some),
             (Self::Here(ranks), Some(path)) => simulation.ranks(*ranks).resume(path).map(Some),
-            #[cfg(feature = "mpi")]
             (Self::Mpi(transport), path) => simulation.session_across(transport, path),
         };
         session.map_err(|error| self.failure(error))
@@ -283,7 +283,6 @@ impl Launch {
     /// Rank 0 reports the error; the other ranks fail without a message. Ranks that cannot talk any
     /// more are all ended here.
     pub(crate) fn failure(&self, error: RunError) -> Failure {
-        #[cfg(feature = "mpi")]
         if let (Self::Mpi(transport), RunError::Net(error)) = (self, &error)
             // Otherwise rank 0 has informed the other ranks, and reports to the user.
             && !matches!(error, warpline::error::NetError::Ended { .. })

@@ -1,6 +1,8 @@
-//! `warpline sweep`: every combination of lists of parameter values, one row per run.
+//! `warpline sweep`: every combination of lists of parameter values, one row per run. Runs go on in
+//! parallel on the threads of this process, and under `mpirun` on those of all ranks.
 
 pub(crate) mod branch;
+mod dealing;
 mod rows;
 mod text;
 
@@ -28,7 +30,7 @@ use crate::{
     output::Output,
     oversubscription,
     progress::{Caller, Runs},
-    ranks::{Launch, refuse_mpi_for},
+    ranks::Launch,
     reads::{self, Unread},
     refusals::refuse_files,
     report::RunReport,
@@ -38,6 +40,7 @@ use crate::{
     warm_up,
 };
 
+use dealing::Dealer;
 use rows::{RUN, Rows};
 use text::TextTable;
 
@@ -54,7 +57,30 @@ pub(crate) fn execute(
     words: &[OsString],
     args: &SweepArgs,
 ) -> Result<(), Failure> {
-    refuse_mpi_for("sweep")?;
+    let launch = Launch::of_whole_runs()?;
+    // A failure before anything runs ends the other ranks, too.
+    let failed = |failure| launch.give_up(failure);
+    let sweep = checked(application, words, args).map_err(failed)?;
+    if let Some(transport) = launch.transport()
+        && !launch.is_first()
+    {
+        let caller = Caller { stop: interrupt::flag(), show: &|_| {} };
+        return dealing::work(&sweep, transport, caller, None).map_err(|_| Failure::Silent);
+    }
+    let output = args.common.output.as_deref();
+    if args.format.unwrap_or_else(|| table::default_format(output)) == TableFormat::Text {
+        let output = Output::open(output).map_err(failed)?;
+        return execute_as_text(application, words, &sweep, &launch, output);
+    }
+    execute_as_table(args, &sweep, &launch)
+}
+
+/// The sweep of a command line, and whether its rows can be written as it says.
+fn checked<'a>(
+    application: &Application,
+    words: &[OsString],
+    args: &'a SweepArgs,
+) -> Result<Sweep<'a>, Failure> {
     let sweep = Sweep::new(application, words, args)?;
     sweep.points.iter().try_for_each(|Point { params, common, .. }| {
         params.files().printing_unless(common.output.as_deref()).check()
@@ -66,19 +92,25 @@ pub(crate) fn execute(
         let what = "--resume goes on with rows of csv or json, and not with --format text";
         return Err(Failure::Configuration(what.to_owned()));
     }
-    if format == TableFormat::Text {
-        return execute_as_text(application, words, &sweep, Output::open(path)?);
-    }
-    let (mut rows, done) = match path.filter(|_| args.resume) {
-        Some(path) => Rows::resume(path, format, &sweep.names())?,
-        None => (Rows::new(Output::open(path)?, format)?, BTreeSet::new()),
+    Ok(sweep)
+}
+
+/// One row per run, for programs; the rows of an earlier call stay if this one resumes it.
+fn execute_as_table(args: &SweepArgs, sweep: &Sweep<'_>, launch: &Launch) -> Result<(), Failure> {
+    let path = args.common.output.as_deref();
+    let format = args.format.unwrap_or_else(|| table::default_format(path));
+    let opened = || match path.filter(|_| args.resume) {
+        Some(path) => Rows::resume(path, format, &sweep.names()),
+        None => Ok((Rows::new(Output::open(path)?, format)?, BTreeSet::new())),
     };
+    let (mut rows, done) = opened().map_err(|failure| launch.give_up(failure))?;
     let progress = Runs::new(args.common.quiet, sweep.runs() - done.len(), "sweeping");
     let show = |status| progress.show(status);
     let caller = Caller { stop: interrupt::flag(), show: &show };
     interrupt::keep_report();
-    let mut failures =
-        sweep.run(caller, &done, |number, row| progress.make_way(|| rows.write(number, row)));
+    let mut failures = sweep.run_on(launch, caller, &done, &mut |number, row| {
+        progress.make_way(|| rows.write(number, row))
+    });
     drop(progress);
     if interrupt::requested() {
         let rows = done.len() + rows.count();
@@ -95,6 +127,7 @@ fn execute_as_text(
     application: &Application,
     words: &[OsString],
     sweep: &Sweep<'_>,
+    launch: &Launch,
     mut output: Output,
 ) -> Result<(), Failure> {
     let progress = Runs::new(sweep.common.quiet, sweep.runs(), "sweeping");
@@ -104,7 +137,7 @@ fn execute_as_text(
     let figures = application.entry(&words[2].to_string_lossy()).map(|model| model.results());
     let figures = figures.unwrap_or_default();
     let mut table = TextTable::new(sweep.keys(), figures.iter().map(|figure| &*figure.name));
-    let mut failures = sweep.run(caller, &BTreeSet::new(), |number, row| {
+    let mut failures = sweep.run_on(launch, caller, &BTreeSet::new(), &mut |number, row| {
         let text = table.add(number, row);
         progress.make_way(|| output.write_report(&text))
     });
@@ -168,6 +201,39 @@ impl<'a> Sweep<'a> {
         self.points.iter().flat_map(move |point| (0..replications).map(move |n| (point, n)))
     }
 
+    /// What comes of the run with this number, which counts from 0 over all runs.
+    fn outcome(
+        &self,
+        number: usize,
+        jobs: usize,
+        caller: Caller<'_>,
+    ) -> Result<Option<Row>, Failure> {
+        let replications = self.common.replications;
+        self.points[number / replications].run(number % replications, jobs, caller)
+    }
+
+    /// How many of this number of runs go on at one time in a process.
+    fn jobs(&self, runs: usize) -> usize {
+        let all = self.runs();
+        let threads = self.points.iter().map(|point| point.common.threads(all)).max().unwrap_or(1);
+        self.common.jobs_of(threads, runs)
+    }
+
+    /// As [`run`](Self::run), on the ranks of this process's job.
+    fn run_on(
+        &self,
+        launch: &Launch,
+        caller: Caller<'_>,
+        done: &BTreeSet<usize>,
+        write: &mut dyn FnMut(usize, Row) -> Result<(), Failure>,
+    ) -> Vec<Failure> {
+        let Some(transport) = launch.transport() else { return self.run(caller, done, write) };
+        let left = (0..self.runs()).filter(|number| !done.contains(number));
+        let dealer = Dealer::new(left, caller, write);
+        let worked = dealing::work(self, transport, caller, Some(&dealer));
+        told(dealer.into_failures().into_iter().chain(worked.err()).collect())
+    }
+
     /// Runs all but those that are done, and hands over the number and the row of each run when it
     /// has ended, if it has one. Runs begin in their order. One that fails ends none of the others;
     /// a row that cannot be written does. Returns what failed.
@@ -177,11 +243,8 @@ impl<'a> Sweep<'a> {
         done: &BTreeSet<usize>,
         mut write: impl FnMut(usize, Row) -> Result<(), Failure>,
     ) -> Vec<Failure> {
-        let runs: Vec<_> =
-            self.all().enumerate().filter(|(number, _)| !done.contains(number)).collect();
-        let all = self.runs();
-        let threads = self.points.iter().map(|point| point.common.threads(all)).max().unwrap_or(1);
-        let jobs = self.common.jobs_of(threads, runs.len());
+        let runs: Vec<_> = (0..self.runs()).filter(|number| !done.contains(number)).collect();
+        let jobs = self.jobs(runs.len());
         let pool = match pool(jobs) {
             Ok(pool) => pool,
             Err(failure) => return vec![failure],
@@ -191,10 +254,10 @@ impl<'a> Sweep<'a> {
         let work = |sender: mpsc::Sender<_>| {
             // Ordering: Relaxed; what the numbers stand for is older than the threads, and the
             // flag publishes nothing but itself.
-            while let Some(&(number, (point, nth))) = runs.get(next.fetch_add(1, Ordering::Relaxed))
+            while let Some(&number) = runs.get(next.fetch_add(1, Ordering::Relaxed))
                 && !ended.load(Ordering::Relaxed)
             {
-                let row = point.run(nth, jobs, caller);
+                let row = self.outcome(number, jobs, caller);
                 count();
                 if sender.send((number, row)).is_err() {
                     break;
@@ -220,13 +283,18 @@ impl<'a> Sweep<'a> {
                 }
             }
         });
-        let more = failures.len().saturating_sub(TOLD);
-        if more > 0 {
-            failures.truncate(TOLD);
-            failures.push(Failure::Run(format!("{more} more runs failed")));
-        }
-        failures
+        told(failures)
     }
+}
+
+/// The first failures, and how many there are beside them.
+fn told(mut failures: Vec<Failure>) -> Vec<Failure> {
+    let more = failures.len().saturating_sub(TOLD);
+    if more > 0 {
+        failures.truncate(TOLD);
+        failures.push(Failure::Run(format!("{more} more runs failed")));
+    }
+    failures
 }
 
 /// Refuses keys that are no flags of the model, before anything runs.

@@ -1,4 +1,4 @@
-//! The command under `mpirun`, or the program that `$MPIRUN` names: at 1, 2 and 3 ranks it commits
+//! The command under `mpirun`, or the program that `$MPIRUN` names: at 1 to 4 ranks it commits
 //! the same events, writes one report, reports a failure once, and leaves no rank behind.
 
 #[expect(dead_code, reason = "shared with the test of traces in one process")]
@@ -9,7 +9,7 @@ mod starting;
 
 use std::{
     fs,
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Output, Stdio},
     thread,
 };
 
@@ -222,11 +222,16 @@ fn ranks_with_different_numbers_of_workers_are_refused() {
     }
 }
 
-/// The processes that a `mpirun` has started on this machine.
-fn children(mpirun: &Child) -> Vec<String> {
-    let path = format!("/proc/{0}/task/{0}/children", mpirun.id());
-    let children = fs::read_to_string(path).unwrap_or_default();
-    children.split_whitespace().map(str::to_owned).collect()
+/// The ranks that a process has started on this machine, itself or, as some launchers do, by another
+/// process.
+fn ranks_of(process: &str) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let children = |task: fs::DirEntry| fs::read_to_string(task.path().join("children"));
+    let children: String = tasks.flat_map(children).collect();
+    let ranks = |child: &str| {
+        if is_warpline(child) { vec![child.to_owned()] } else { ranks_of(child) }
+    };
+    children.split_whitespace().flat_map(ranks).collect()
 }
 
 /// Whether a process executes the command by now. Before that it executes `mpirun`.
@@ -235,20 +240,43 @@ fn is_warpline(process: &str) -> bool {
     name.trim() == "warpline"
 }
 
+/// A sweep on ranks has the rows of a sweep in one process, each once.
+#[test]
+fn ranks_share_the_runs_of_a_sweep() {
+    let line = "sweep phold --end 20 --vary lps=24,48 --vary lookahead=0.25,0.5 --replications 3 \
+                --engine conservative --workers 1 --format json --quiet";
+    let rows = |ranks| -> Vec<String> {
+        let output = output(ranks, line);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{ranks} ranks: {stderr}");
+        let row = |line: &str| {
+            let row: Value = serde_json::from_str(line).expect("a row is JSON");
+            format!("{} {} {}", row["run"], row["digest"], row["handled_max"])
+        };
+        let mut rows: Vec<_> = String::from_utf8_lossy(&output.stdout).lines().map(row).collect();
+        rows.sort_unstable();
+        rows
+    };
+    let alone = rows(1);
+    assert_eq!(alone.len(), 12);
+    assert_eq!(rows(2), alone);
+    assert_eq!(rows(4), alone);
+}
+
 #[test]
 fn a_rank_that_is_killed_ends_the_run() {
     let line = "run phold --lps 64 --lookahead 0.1 --end 1e9 --quiet --workers 1 --engine";
     for engine in ["conservative", "timewarp"] {
         let mut mpirun = mpirun(3, &format!("{line} {engine}"));
         mpirun.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mpirun = mpirun.spawn().expect("mpirun starts");
+        let mut mpirun = mpirun.spawn().expect("mpirun starts");
         let victim = loop {
-            let ranks: Vec<_> =
-                children(&mpirun).into_iter().filter(|rank| is_warpline(rank)).collect();
-            match &ranks[..] {
+            match &ranks_of(&mpirun.id().to_string())[..] {
                 [_, _, last] => break last.clone(),
                 _ => thread::yield_now(),
             }
+            let ended = mpirun.try_wait().expect("mpirun has a status");
+            assert_eq!(ended, None, "{engine}: mpirun ends before there are three ranks");
         };
         let killed = Command::new("kill").args(["-KILL", &victim]).status();
         assert!(killed.is_ok_and(|status| status.success()));

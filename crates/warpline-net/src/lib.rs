@@ -8,9 +8,8 @@
 //! |---|---|
 //! | `transport` | The trait of all transports, addresses, and errors. |
 //! | `threads` | Ranks as threads of one process: nothing to install, and what tests run on. |
-//! | `mpi` | Ranks as MPI processes (cargo feature `mpi`); the only module with unsafe code. |
+//! | `mpi` | Ranks as MPI processes, by `warpline-mpi`. |
 //! | `faulty` | Delays, reorders and loses parcels of another transport; for tests of engines. |
-//! | `launch` | Whether `mpirun` or the like has started this process, and how to start it. |
 //! | `queue` | The parcels that have arrived at a port. |
 //! | `parcel` | The frame around all bytes: kind, length, version. Malformed ones are refused. |
 //! | `outbox` | Message aggregation, with a threshold that adapts to the traffic. |
@@ -20,11 +19,9 @@
 //! C.-P. Wen and K. Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995, section
 //! 3.1: message aggregation.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod faulty;
-mod launch;
-#[cfg(feature = "mpi")]
 mod mpi;
 mod outbox;
 mod parcel;
@@ -33,10 +30,9 @@ mod threads;
 mod transport;
 
 pub use faulty::{Faulty, Flip};
-pub use launch::{launched_by_mpi, mpirun};
-#[cfg(feature = "mpi")]
 pub use mpi::MpiTransport;
 pub use outbox::{Aggregation, Outbox, Threshold, Traffic, append};
 pub use parcel::{HEADER_BYTES, Malformed, Opened, Parcel};
 pub use threads::{ThreadTransport, network};
 pub use transport::{Address, NetError, Received, Transport};
+pub use warpline_mpi::{MpiError, has_mpirun, launched_by_mpi, mpirun};

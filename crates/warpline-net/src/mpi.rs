@@ -1,4 +1,4 @@
-//! A transport between MPI processes, behind the cargo feature `mpi`.
+//! A transport between MPI processes.
 //!
 //! A rank is a process that `mpirun` or the like has started. A parcel is one MPI message whose tag
 //! is the port of the receiver; parcels to a port of the same rank stay in memory. A worker that
@@ -7,7 +7,7 @@
 //!
 //! # Invariants
 //!
-//! - All calls of MPI are made under one lock; `library` has the unsafe code.
+//! - All calls of MPI are made under one lock.
 //! - **NET-A** holds for three reasons. MPI keeps the order of messages from one rank with one tag.
 //!   A message is found and added to those `arriving` from its rank under the lock, and these go
 //!   into the queues under the lock, in that order. And a queue keeps its order.
@@ -15,9 +15,6 @@
 //!   started, and a later holder of the lock finds them done.
 //! - **NET-C** holds because each [`receive`](Transport::receive) that finds nothing, and one in
 //!   [`TURNS`] that finds a parcel, makes progress in MPI, unless another thread is doing so.
-
-#[allow(unsafe_code, reason = "MPI is a C library")]
-mod library;
 
 use std::{
     collections::VecDeque,
@@ -28,7 +25,8 @@ use std::{
     thread,
 };
 
-use self::library::{Library, Transfer};
+use warpline_mpi::{Library, Transfer};
+
 use crate::{Address, Malformed, NetError, Parcel, Received, Transport, queue::Queue};
 
 /// At most this number of messages is taken from MPI at once, because the receiver has other work.
@@ -85,8 +83,9 @@ impl MpiTransport {
     ///
     /// # Errors
     ///
-    /// When MPI cannot be initialized, was initialized before, or may not be called by several
-    /// threads; when there are too many ports, or ranks differ in their number.
+    /// When no launcher has started this process; when there is no MPI library, or it cannot be
+    /// initialized, was initialized before, or may not be called by several threads; when there are
+    /// too many ports, or ranks differ in their number.
     pub fn connect(ports: usize) -> Result<Self, NetError> {
         if ports > PORTS_MAX {
             let what = format!("a rank has {ports} ports, but MPI can address only {PORTS_MAX}");
@@ -132,7 +131,7 @@ impl MpiTransport {
         }
         for _ in 0..MESSAGES_MAX {
             let Some(message) = wire.library.probe()? else { break };
-            let (from, port) = (message.from, message.tag);
+            let (from, port) = (message.from(), message.tag());
             let buffer = self.reclaim().unwrap_or_default();
             let transfer = wire.library.receive(message, buffer)?;
             wire.arriving[from].push_back((port, transfer));

@@ -14,6 +14,8 @@
 
 use std::fmt;
 
+use warpline_mpi::MpiError;
+
 use crate::{Malformed, Parcel};
 
 /// The address of a worker: its rank, and its number at that rank.
@@ -95,7 +97,10 @@ pub enum NetError {
         /// The reason.
         error: String,
     },
-    /// The library below failed.
+    /// The network failed.
     #[error("the network failed: {0}")]
     Failed(String),
+    /// MPI failed, or is not there.
+    #[error("MPI: {0}")]
+    Mpi(#[from] MpiError),
 }

@@ -24,6 +24,7 @@ use warpline::{
     settings::{Aggregation, EngineKind},
 };
 use warpline_lab::{results::Destination, yardstick::Yardstick};
+use warpline_net::has_mpirun;
 
 use crate::{
     failure::Failure,
@@ -174,7 +175,7 @@ impl BenchArgs {
         let can_run = engine != EngineKind::Conservative || workload.has_lookahead();
         let mut variants = Vec::new();
         for &ranks in self.ranks.iter().filter(|_| self.measures(kind) && can_run) {
-            for mpi in if cfg!(feature = "mpi") { &[false, true][..] } else { &[false] } {
+            for mpi in if has_mpirun() { &[false, true][..] } else { &[false] } {
                 for &aggregation in &self.aggregation {
                     variants.push(Variant::Ranks { engine, ranks, mpi: *mpi, aggregation });
                 }

@@ -11,6 +11,8 @@ pub(crate) fn mpirun(ranks: usize, program: impl AsRef<OsStr>) -> Command {
     // For Open MPI: there may be fewer cores than ranks, and the user of a container is often root.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     command.env("OMPI_MCA_rmaps_base_oversubscribe", "1").env("OMPI_MCA_mpi_yield_when_idle", "1");
+    // The same for version 5.
+    command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
     // In seconds, for Open MPI and MPICH, so that what hangs fails.
     command.env("MPIEXEC_TIMEOUT", "120");
     command

@@ -1,5 +1,5 @@
-//! Whether an MPI launcher has started this process, and how to start one. The command asks before
-//! a run: if it was built without MPI it reports an error, instead of running once per rank.
+//! Whether an MPI launcher has started this process, and how to start one. A program asks before a
+//! run, and loads MPI only then.
 
 use std::{env, ffi::OsStr, process::Command};
 
@@ -18,6 +18,13 @@ pub fn launched_by_mpi() -> Option<usize> {
     ranks_by(|name| env::var(name).ok())
 }
 
+/// Whether there is a program `mpirun`, where the system looks for programs.
+#[must_use]
+pub fn has_mpirun() -> bool {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&folders).any(|folder| folder.join("mpirun").is_file())
+}
+
 /// The command that starts `program` at this number of ranks on this machine. Its arguments are
 /// those of the program.
 #[must_use]
@@ -27,6 +34,7 @@ pub fn mpirun(ranks: usize, program: impl AsRef<OsStr>) -> Command {
     // For Open MPI: a container's user is often root, and has few cores.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+    command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
     command
 }
 
