@@ -222,8 +222,8 @@ fn ranks_with_different_numbers_of_workers_are_refused() {
     }
 }
 
-/// The ranks that a process has started on this machine, itself or, as some launchers do, by another
-/// process.
+/// The ranks that a process has started on this machine, itself or, as some launchers do, by
+/// another process.
 fn ranks_of(process: &str) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let children = |task: fs::DirEntry| fs::read_to_string(task.path().join("children"));

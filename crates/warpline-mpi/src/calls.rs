@@ -34,8 +34,8 @@ pub(crate) struct Found {
 ///
 /// # Safety
 ///
-/// The methods that are unsafe say what they demand. All of them but [`initialize`](Self::initialize)
-/// need MPI to be initialized and not finalized (MPI-A).
+/// The methods that are unsafe say what they demand. All of them but
+/// [`initialize`](Self::initialize) need MPI to be initialized and not finalized (MPI-A).
 pub(crate) trait Calls: Send + fmt::Debug {
     /// Initializes MPI, so that errors are returned. The result is whether any thread may call it.
     fn initialize(&self) -> Result<bool, MpiError>;
@@ -86,8 +86,8 @@ pub(crate) struct Interface<H> {
     pub(crate) constants: Constants,
 }
 
-// SAFETY: functions may be called from any thread; MPI-A lets no two calls overlap. Handles are words
-// here.
+// SAFETY: functions may be called from any thread; MPI-A lets no two calls overlap. Handles are
+// words here.
 unsafe impl<H> Send for Interface<H> {}
 
 impl<H: Handle> Interface<H> {

@@ -1,6 +1,6 @@
 //! What differs between MPI's binary interfaces: the type of handles, and the values of constants.
 //!
-//! `functions` finds out which one a library has. `calls` is compiled once for each type of handle.
+//! `loading` finds out which one a library has. `calls` is compiled once for each type of handle.
 
 use std::{
     ffi::{c_int, c_void},
@@ -94,8 +94,8 @@ pub(crate) const MPICH: Constants = Constants {
     tag_at: 3,
 };
 
-/// Open MPI (`mpi.h` of versions 4.1 and 5.0): a handle is the address of a variable of the library,
-/// which `address` returns.
+/// Open MPI (`mpi.h` of versions 4.1 and 5.0): a handle is the address of a variable of the
+/// library, which `address` returns.
 pub(crate) fn open_mpi<E>(
     address: impl Fn(&'static str) -> Result<u64, E>,
 ) -> Result<Constants, E> {

@@ -24,20 +24,22 @@
 //! | `search` | Which files are tried, and in which order. No unsafe code. |
 //! | `interface` | What differs between the binary interfaces: handles and constants. |
 //! | `functions` | The table of MPI's functions, filled from a library that is loaded. |
+//! | `loading` | Loads a library, and finds out which binary interface it has. |
 //! | `calls` | The calls of MPI in terms of words, the same for all binary interfaces. |
 //! | `library` | The safe interface: buffers belong to transfers, and MPI begins and ends once. |
 //!
 //! # References
 //!
-//! *MPI: A Message-Passing Interface Standard*, version 5.0, 2025: chapter 20 is the standard binary
-//! interface. Its values, those of the MPICH family (which MPICH, Intel MPI, Cray MPICH and MVAPICH
-//! have agreed on) and those of Open MPI are in their headers, `mpi_abi.h` and `mpi.h`.
+//! *MPI: A Message-Passing Interface Standard*, version 5.0, 2025: chapter 20 is the standard
+//! binary interface. Its values, those of the MPICH family (which MPICH, Intel MPI, Cray MPICH and
+//! MVAPICH have agreed on) and those of Open MPI are in their headers, `mpi_abi.h` and `mpi.h`.
 
 mod calls;
 mod functions;
 mod interface;
 mod launch;
 mod library;
+mod loading;
 mod search;
 
 use std::path::PathBuf;

@@ -28,7 +28,7 @@ use std::{
 use crate::{
     LIBRARY_VARIABLE, MpiError,
     calls::{Calls, Found},
-    functions, launched_by_mpi,
+    launched_by_mpi, loading,
 };
 
 /// Whether this process has or had a [`Library`], because MPI can be initialized only once.
@@ -89,7 +89,7 @@ impl Library {
         if TAKEN.swap(true, Ordering::Relaxed) {
             return Err(MpiError::Again);
         }
-        let (path, calls) = functions::load()?;
+        let (path, calls) = loading::load()?;
         let serves_threads = calls.initialize()?;
         let mut library = Self { calls, path, broken: false };
         if !serves_threads {
@@ -176,8 +176,8 @@ impl Library {
         buffer.reserve(len);
         let mut transfer = self.transfer(buffer, len);
         let (to, request) = (transfer.buffer.as_mut_ptr(), &mut transfer.request);
-        // SAFETY: MPI-B and MPI-C; `to` has room for the bytes of the message, which MPI has counted
-        // in an `int`.
+        // SAFETY: MPI-B and MPI-C; `to` has room for the bytes of the message, which MPI has
+        // counted in an `int`.
         let said = unsafe { self.calls.receive(to, len as i32, message, request) };
         self.check(said)?;
         Ok(transfer)

@@ -1,8 +1,9 @@
 //! Which files may be the MPI library, and in which order they are tried.
 //!
 //! The launcher decides: its variables say which family of libraries understands it, and its own
-//! library often lies beside it (in a virtual environment, a module of a cluster, or a home folder),
-//! where the dynamic linker does not look. Called by `functions`, which loads what is found here.
+//! library often lies beside it (in a virtual environment, a module of a cluster, or a home
+//! folder), where the dynamic linker does not look. Called by `loading`, which loads what is found
+//! here.
 
 use std::{
     env,

@@ -46,7 +46,6 @@ const DOUBLES: &[(&str, &str)] = &[
     ("miniz_oxide", "png"),
     ("num-bigint", "num-rational"),
     ("r-efi", "getrandom, on systems without an operating system"),
-    ("shlex", "bindgen, which reads the headers of MPI"),
     ("syn", "macros that have not moved to 3 yet"),
     ("thiserror", "protobuf"),
     ("thiserror-impl", "protobuf"),

@@ -1,10 +1,10 @@
 //! The runs of a sweep, dealt to the ranks of an MPI job: a rank that has a thread free gets the
 //! next run, and rank 0 writes the rows.
 //!
-//! Runs differ in length, so nobody shares them out beforehand. This is a program of the runtime of
-//! `warpline_graph`: rank 0 has the queue of runs and two threads that any rank may invoke, one that
-//! takes the next run from the queue and one that writes a row. Both are atomic, so they need no
-//! locks; what a rank invokes is split-phase, so it goes on with its other runs meanwhile. Runs
+//! Runs differ in length, so nobody shares them out beforehand. This is a program of the runtime
+//! of `warpline_graph`: rank 0 has the queue of runs and two threads that any rank may invoke, one
+//! that takes the next run from the queue and one that writes a row. Both are atomic, so they need
+//! no locks; what a rank invokes is split-phase, so it goes on with its other runs meanwhile. Runs
 //! themselves are on threads of the system, because they take seconds. A [`Scheduler`] of our own
 //! turns one that has ended into the next request. Called by [`sweep`](super), which has checked
 //! everything.
@@ -12,13 +12,13 @@
 //! # Invariants
 //!
 //! - **DEAL-A.** A run is dealt once. Its rank hands over one outcome of it, or the job fails.
-//! - **DEAL-B.** A rank asks for as many runs as it has threads, and for one more whenever one has
-//!   ended, until there are none.
+//! - **DEAL-B.** A rank has at most as many runs as threads: it asks for one for each, and for one
+//!   more whenever one has ended.
 //!
 //! # References
 //!
-//! C.-P. Wen and K. Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995, section 3:
-//! atomic threads, split-phase operations, schedulers of the application's own.
+//! C.-P. Wen and K. Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995, section
+//! 3: atomic threads, split-phase operations, schedulers of the application's own.
 
 use std::{
     cell::{Cell, RefCell},
@@ -164,7 +164,7 @@ fn serve(
             async { Vec::new() }
         });
     }
-    let desk = Rc::new(Desk { numbers, outcomes, running: Cell::new(0) });
+    let desk = Rc::new(Desk { numbers, outcomes, running: Cell::new(0), jobs });
     runtime.add_scheduler(Rc::new(RefCell::new(AtDesk(Rc::clone(&desk)))));
     (0..jobs).for_each(|_| desk.ask(&runtime));
     runtime.run()
@@ -175,6 +175,7 @@ struct Desk {
     numbers: Sender<Option<usize>>,
     outcomes: Receiver<(usize, Outcome)>,
     running: Cell<usize>,
+    jobs: usize,
 }
 
 impl Desk {
@@ -187,6 +188,7 @@ impl Desk {
             let number = serde_json::from_slice(&number).unwrap_or(None);
             if number.is_some() && desk.numbers.send(number).is_ok() {
                 desk.running.set(desk.running.get() + 1);
+                debug_assert!(desk.running.get() <= desk.jobs, "DEAL-B: too many runs");
             }
         });
     }

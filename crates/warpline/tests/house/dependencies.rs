@@ -7,8 +7,15 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 /// Licenses that a program of whoever uses Warpline can live with, by their SPDX names.
-const LICENSES: &[&str] =
-    &["Apache-2.0", "Apache-2.0 WITH LLVM-exception", "CC0-1.0", "MIT", "Unicode-3.0", "Zlib"];
+const LICENSES: &[&str] = &[
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "Unicode-3.0",
+    "Zlib",
+];
 
 /// Crates whose license is none of these, in the answer of `cargo metadata`.
 pub(crate) fn licenses(metadata: &Value) -> Vec<String> {
