@@ -83,7 +83,8 @@ pub struct Facility {
     pub name: String,
     /// What it is.
     pub kind: FacilityKind,
-    /// Of each site: the units or the capacity, and what is there at the beginning.
+    /// Of each site: the units or the capacity, and what is there at the beginning. A site with a
+    /// capacity that is no number has no such facility.
     pub of_sites: Vec<(f64, f64)>,
 }
 
@@ -249,6 +250,9 @@ where
     fn facilities(&self, site: LpId, to: &mut Facilities) {
         for (number, facility) in self.0.description.facilities.iter().enumerate() {
             let (capacity, amount) = facility.of_sites[site.index()];
+            if capacity.is_nan() {
+                continue;
+            }
             let (number, name) = (number as u16, self.0.names[number]);
             match facility.kind {
                 FacilityKind::Resource => to.resource(Resource::new(number, name), capacity as u32),

@@ -25,6 +25,8 @@ _SOURCES = (
     "_compiler.py",
     "_env.py",
     "_overloads.py",
+    "_spawning.py",
+    "_types.py",
     "../_models/_compiler.py",
     "../_models/_drawing.py",
 )

@@ -41,9 +41,10 @@ from .._models._compiler import (
 )
 from .._models._drawing import I8, I32, I64, slot
 from .._models._records import Record
+from . import _overloads as _overloads
 from ._env import END, RAISED, WORDS_MAX
 from ._facilities import Process, place_of
-from ._overloads import EnvType, value_of, word_of
+from ._types import EnvType, OneOfType, value_of, word_of
 
 
 @dataclass
@@ -199,7 +200,7 @@ def _is_plain(kind: Any) -> bool:
     if isinstance(kind, types.EnumerateType):
         return _is_plain(kind.source_type)
     numbers = (types.Number, types.Boolean, types.RangeType, types.RangeIteratorType)
-    return isinstance(kind, (*numbers, types.NoneType))
+    return isinstance(kind, (*numbers, types.NoneType, OneOfType))
 
 
 def _numbers(kind: Any, path: tuple[int, ...], to: list[Place]) -> bool:

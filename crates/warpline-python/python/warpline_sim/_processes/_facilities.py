@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .._errors import ConfigurationError
-from .._models._records import Kind
+from .._models._records import Kind, meant
 
-#: A number, or what computes it from the parameters and the number of a site.
-Amount = float | Callable[[Any, int], float]
+#: A number, or what computes it from the parameters and the number of a site; ``None`` of a site
+#: that has no such facility.
+Amount = float | Callable[[Any, int], float | None]
 
 
 class Facility:
@@ -38,6 +39,8 @@ class Facility:
 
     def _of(self, amount: Amount, params: Any, site: int) -> float:
         found = amount(params, site) if callable(amount) else amount
+        if found is None:
+            return math.nan
         try:
             number = float(found)
         except (TypeError, ValueError):
@@ -85,6 +88,39 @@ class Condition(Facility):
     kind = "condition"
 
 
+class Resources(Sequence[Resource]):
+    """Several resources, of which a process takes one by its number: ``SERVERS[place]``."""
+
+    def __init__(self, all_of_them: list[Resource]) -> None:
+        self._all = all_of_them
+        #: Where the numbers begin: one is behind the other.
+        self.first = all_of_them[0].number
+
+    def __repr__(self) -> str:
+        return f"<resources {', '.join(resource.name for resource in self._all)}>"
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(self._all)
+
+    def __getitem__(self, number: Any) -> Any:
+        if not 0 <= number < len(self._all):
+            raise IndexError(self.out_of_range)
+        return self._all[number]
+
+    @property
+    def out_of_range(self) -> str:
+        """What is wrong with another number."""
+        names = ", ".join(resource.name for resource in self._all)
+        return f"the resources are {names}: their numbers go from 0 to {len(self._all) - 1}"
+
+    def key(self) -> tuple[Any, ...]:
+        """What compiled code knows of them."""
+        return ("resources", self.out_of_range, [resource.key() for resource in self._all])
+
+
 class Process:
     """A kind of processes: a generator function. ``env.spawn(customer, 3.0)`` begins one."""
 
@@ -100,7 +136,25 @@ class Process:
 
     def key(self) -> tuple[Any, ...]:
         """What compiled code knows of it, where it is spawned."""
-        return ("process", self.number, [kind.dtype for kind in self.arguments.values()])
+        kinds = [(name, kind.dtype) for name, kind in self.arguments.items()]
+        return ("process", self.number, kinds)
+
+    def ordered(self, values: Sequence[Any], named: dict[str, Any]) -> list[Any]:
+        """The arguments behind ``env`` in their order, of those that have been given.
+
+        Raises:
+            TypeError: they are not those of the process.
+        """
+        names = list(self.arguments)
+        takes = f"{self.name} takes {len(names)} arguments ({', '.join(names)})"
+        if len(values) + len(named) != len(names):
+            raise TypeError(f"{takes}, but gets {len(values) + len(named)}")
+        behind = names[len(values):]
+        for name in named:
+            if name not in behind:
+                found = f"`{name}`" + (" twice" if name in names else meant(name, names))
+                raise TypeError(f"{takes}, but gets {found}")
+        return [*values, *(named[name] for name in behind)]
 
 
 def place_of(function: Callable[..., Any], line: int | None = None) -> str:

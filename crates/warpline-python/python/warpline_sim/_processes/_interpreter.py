@@ -183,21 +183,20 @@ class Environment(Context):
     def release(self, resource: Any) -> None:
         self._call("release", _number(resource, Resource, "release"))
 
-    def spawn(self, process: Process, *values: Any) -> int:
-        return self._spawn(process, -1, 0.0, values)
+    def spawn(self, process: Process, *values: Any, **named: Any) -> int:
+        return self._spawn(process, (-1, 0.0), process.ordered(values, named))
 
-    def spawn_at(self, at: int, delay: float, process: Process, *values: Any) -> int:
-        return self._spawn(process, at, delay, values)
+    def spawn_at(
+        self, at: int, delay: float, process: Process, *values: Any, **named: Any
+    ) -> int:
+        return self._spawn(process, (at, delay), process.ordered(values, named))
 
-    def _spawn(self, process: Process, at: int, delay: float, values: tuple[Any, ...]) -> int:
-        kinds = list(process.arguments.values())
-        if len(values) != len(kinds):
-            raise TypeError(f"{process.name} takes {len(kinds)} arguments, but gets {len(values)}")
-        words = (ctypes.c_uint64 * (1 + len(kinds)))()
-        for place, (value, kind) in enumerate(zip(values, kinds, strict=True), 1):
-            words[place] = _word(value, kind.dtype)
+    def _spawn(self, process: Process, when: tuple[int, float], values: list[Any]) -> int:
+        first = first_words(process, values)
+        words = (ctypes.c_uint64 * len(first))(*first)
         address = ctypes.addressof(words)
-        return self._call("spawn", process.number, address, len(words), int(at), float(delay))
+        at, delay = int(when[0]), float(when[1])
+        return self._call("spawn", process.number, address, len(words), at, delay)
 
     def signal(self, condition: Any) -> int:
         return self._act(env.DO_SIGNAL, _number(condition, Condition, "signal"))
@@ -236,6 +235,12 @@ def _number(given: Any, kind: type[Facility], method: str) -> int:
     if not isinstance(given, kind):
         raise TypeError(f"env.{method} takes a {kind.__name__.lower()}, but gets {given!r:.60}")
     return given.number
+
+
+def first_words(process: Process, values: list[Any]) -> list[int]:
+    """A process at its beginning, with these arguments."""
+    kinds = process.arguments.values()
+    return [0, *(_word(value, kind.dtype) for value, kind in zip(values, kinds, strict=True))]
 
 
 def _word(value: Any, dtype: Any) -> int:

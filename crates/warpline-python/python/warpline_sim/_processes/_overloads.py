@@ -14,58 +14,26 @@ import functools
 import math
 from typing import Any
 
-import numba
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.core.errors import TypingError
-from numba.extending import (
-    intrinsic,
-    overload_attribute,
-    overload_method,
-    register_model,
-    typeof_impl,
-)
+from numba.extending import intrinsic, overload_attribute, overload_method
 
-from .._models._compiler import PointerModel, attribute, loader
+from .._models._compiler import attribute, loader
 from .._models._drawing import F64, I8, I64, METHODS, fixed, slot
 from . import _env as env
+from . import _spawning as _spawning
 from ._facilities import (
     BoundedStore,
     Condition,
     Container,
     Facility,
     PreemptiveResource,
-    Process,
     Resource,
+    Resources,
     Store,
 )
-
-
-class EnvType(types.Type):
-    """The environment of a process of one world."""
-
-    def __init__(self, key: str, site: Any, parameters: Any) -> None:
-        super().__init__(name=f"Env_{key}")
-        self.site, self.parameters = site, parameters
-
-
-class ConstantType(types.Dummy):
-    """A constant of the model's module: a facility, or a kind of processes."""
-
-    def __init__(self, value: Facility | Process) -> None:
-        self.value = value
-        super().__init__(name=f"{value!r} {value.number} {id(value)}")
-
-
-register_model(EnvType)(PointerModel)
-register_model(ConstantType)(PointerModel)
-
-
-@typeof_impl.register(Facility)
-@typeof_impl.register(Process)
-def _typeof(value: Any, context: Any) -> Any:
-    return ConstantType(value)
+from ._types import ConstantType, EnvType, OneOfType, which
 
 
 def _method(name: str) -> Any:
@@ -141,64 +109,14 @@ def _float_of(typing: Any, bits: Any) -> Any:
     return types.float64(types.int64), generate
 
 
-def word_of(builder: Any, value: Any) -> Any:
-    """A number as a word."""
-    if isinstance(value.type, ir.DoubleType | ir.FloatType):
-        value = builder.bitcast(value, ir.IntType(64 if value.type == F64 else 32))
-    return value if value.type.width == 64 else builder.zext(value, I64)
-
-
-def value_of(builder: Any, word: Any, kind: Any) -> Any:
-    """The number of this type that a word is."""
-    is_float = isinstance(kind, ir.DoubleType | ir.FloatType)
-    bits = (64 if kind == F64 else 32) if is_float else kind.width
-    value = word if bits == 64 else builder.trunc(word, ir.IntType(bits))
-    return builder.bitcast(value, kind) if is_float else value
-
-
-@intrinsic
-def _spawn(typing: Any, own: Any, process: Any, at: Any, delay: Any, values: Any) -> Any:
-    """Makes the words of a process at its beginning, and spawns it."""
-    kinds = [numba.from_dtype(kind.dtype) for kind in process.value.arguments.values()]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        own, _, at, delay, values = args
-        count = 1 + len(kinds)
-        words = cgutils.alloca_once(builder, ir.ArrayType(I64, count))
-        builder.store(I64(0), cgutils.gep_inbounds(builder, words, 0, 0))
-        for place, kind in enumerate(kinds):
-            value = builder.extract_value(values, place)
-            value = context.cast(builder, value, signature.args[4][place], kind)
-            word = word_of(builder, value)
-            builder.store(word, cgutils.gep_inbounds(builder, words, 0, 1 + place))
-        parts = [I8.as_pointer(), I64, I64.as_pointer(), I64, I64, F64]
-        function = fixed(builder, own, "spawn", ir.FunctionType(I64, parts).as_pointer())
-        first = cgutils.gep_inbounds(builder, words, 0, 0)
-        at = context.cast(builder, at, signature.args[2], types.int64)
-        delay = context.cast(builder, delay, signature.args[3], types.float64)
-        number = I64(process.value.number)
-        return builder.call(function, [own, number, first, I64(count), at, delay])
-
-    return types.int64(own, process, at, delay, values), generate
-
-
-def _number(given: Any, kind: type[Any], method: str) -> Any:
-    """The number of a facility of a kind."""
-    value = given.value if isinstance(given, ConstantType) else None
+def _check(given: Any, kind: type[Any], method: str) -> None:
+    """Refuses what is no facility of this kind."""
+    value = given.value if isinstance(given, ConstantType | OneOfType) else None
     if not isinstance(value, kind):
         found = value if value is not None else f"a value of type {given}"
-        raise TypingError(f"env.{method} takes a {kind.__name__.lower()}, but gets {found!r:.60}")
-    return value.number
-
-
-def _arguments(process: Any, given: Any, method: str) -> None:
-    value = process.value if isinstance(process, ConstantType) else None
-    if not isinstance(value, Process):
-        raise TypingError(f"env.{method} takes a process, but gets a value of type {process}")
-    names = list(value.arguments)
-    if len(given) != len(names):
-        raise TypingError(f"{value.name} takes {len(names)} arguments ({', '.join(names)}), "
-                          f"but gets {len(given)}")
+        hint = ": say which one, as `[0]`" if isinstance(value, Resources) else ""
+        kind_of = kind.__name__.lower()
+        raise TypingError(f"env.{method} takes a {kind_of}, but gets {found!r:.60}{hint}")
 
 
 INF = math.inf
@@ -219,7 +137,8 @@ def _hold(own: Any, time: Any) -> Any:
 def _acquire(
     own: Any, resource: Any, timeout: Any = INF, priority: Any = 0, preempt: Any = False
 ) -> Any:
-    number, asked = _number(resource, Resource, "acquire"), env.ACQUIRE
+    _check(resource, Resource, "acquire")
+    asked = env.ACQUIRE
     if not isinstance(resource.value, PreemptiveResource):
         if getattr(preempt, "literal_value", preempt) not in (False, types.Omitted(False)):
             raise TypingError(f"{resource.value!r} is not preemptive: say so where it is made")
@@ -228,7 +147,7 @@ def _acquire(
         own: Any, resource: Any, timeout: Any = INF, priority: Any = 0, preempt: Any = False
     ) -> Any:
         _set_time(own, timeout)
-        _set_number(own, number)
+        _set_number(own, which(resource))
         _set_priority(own, priority)
         _set_preempt(own, preempt)
         return asked
@@ -238,26 +157,26 @@ def _acquire(
 
 @_method("get")
 def _get(own: Any, store: Any, timeout: Any = INF, priority: Any = 0) -> Any:
-    return _queues(_number(store, Store, "get"), env.GET)
+    _check(store, Store, "get")
+    asked = env.GET
 
-
-@_method("wait")
-def _wait(own: Any, condition: Any, timeout: Any = INF, priority: Any = 0) -> Any:
-    number, asked = _number(condition, Condition, "wait"), env.WAIT
-
-    def implementation(own: Any, condition: Any, timeout: Any = INF, priority: Any = 0) -> Any:
+    def implementation(own: Any, store: Any, timeout: Any = INF, priority: Any = 0) -> Any:
         _set_time(own, timeout)
-        _set_number(own, number)
+        _set_number(own, which(store))
         _set_priority(own, priority)
         return asked
 
     return implementation
 
 
-def _queues(number: int, asked: int) -> Any:
-    def implementation(own: Any, store: Any, timeout: Any = INF, priority: Any = 0) -> Any:
+@_method("wait")
+def _wait(own: Any, condition: Any, timeout: Any = INF, priority: Any = 0) -> Any:
+    _check(condition, Condition, "wait")
+    asked = env.WAIT
+
+    def implementation(own: Any, condition: Any, timeout: Any = INF, priority: Any = 0) -> Any:
         _set_time(own, timeout)
-        _set_number(own, number)
+        _set_number(own, which(condition))
         _set_priority(own, priority)
         return asked
 
@@ -266,19 +185,20 @@ def _queues(number: int, asked: int) -> Any:
 
 @_method("put")
 def _put(own: Any, store: Any, item: Any, timeout: Any = INF, priority: Any = 0) -> Any:
-    number, asked = _number(store, Store, "put"), env.PUT
+    _check(store, Store, "put")
+    asked = env.PUT
     ready, action = env.READY, env.DO_PUT
     is_bounded = isinstance(store.value, BoundedStore)
 
     def waits(own: Any, store: Any, item: Any, timeout: Any = INF, priority: Any = 0) -> Any:
         _set_value(own, item)
         _set_time(own, timeout)
-        _set_number(own, number)
+        _set_number(own, which(store))
         _set_priority(own, priority)
         return asked
 
     def at_once(own: Any, store: Any, item: Any, timeout: Any = INF, priority: Any = 0) -> Any:
-        _act(own, action, number, item)
+        _act(own, action, which(store), item)
         return ready
 
     return waits if is_bounded else at_once
@@ -288,14 +208,14 @@ def _amounts(method: str, asked: int) -> Any:
     def of_types(
         own: Any, container: Any, amount: Any, timeout: Any = INF, priority: Any = 0
     ) -> Any:
-        number = _number(container, Container, method)
+        _check(container, Container, method)
 
         def implementation(
             own: Any, container: Any, amount: Any, timeout: Any = INF, priority: Any = 0
         ) -> Any:
             _set_value(own, amount)
             _set_time(own, timeout)
-            _set_number(own, number)
+            _set_number(own, which(container))
             _set_priority(own, priority)
             return asked
 
@@ -333,37 +253,18 @@ def _travel(own: Any, to: Any, delay: Any) -> Any:
 
 @_method("release")
 def _release_of(own: Any, resource: Any) -> Any:
-    number = _number(resource, Resource, "release")
-    return lambda own, resource: _release(own, number)
-
-
-@_method("spawn")
-def _spawn_of(own: Any, process: Any, *values: Any) -> Any:
-    _arguments(process, _flat(values), "spawn")
-    return lambda own, process, *values: _spawn(own, process, -1, 0.0, values)
-
-
-@_method("spawn_at")
-def _spawn_at(own: Any, at: Any, delay: Any, process: Any, *values: Any) -> Any:
-    _arguments(process, _flat(values), "spawn_at")
-    return lambda own, at, delay, process, *values: _spawn(own, process, at, delay, values)
-
-
-def _flat(values: Any) -> Any:
-    """The types behind a star, which come as one tuple type or as they are."""
-    if len(values) == 1 and isinstance(values[0], types.BaseTuple):
-        return values[0].types if hasattr(values[0], "types") else values[0]
-    return values
+    _check(resource, Resource, "release")
+    return lambda own, resource: _release(own, which(resource))
 
 
 def _acts(name: str, kind: type[Any], action: int) -> None:
     """A method that does something with a facility, and tells a number."""
 
     def of_types(own: Any, facility: Any) -> Any:
-        number = _number(facility, kind, name)
+        _check(facility, kind, name)
         if action == env.DO_AMOUNT:
-            return lambda own, facility: _float_of(_act(own, action, number, 0.0))
-        return lambda own, facility: _act(own, action, number, 0.0)
+            return lambda own, facility: _float_of(_act(own, action, which(facility), 0.0))
+        return lambda own, facility: _act(own, action, which(facility), 0.0)
 
     _method(name)(of_types)
 
@@ -378,8 +279,9 @@ _acts("amount", Container, env.DO_AMOUNT)
 
 @_method("set_units")
 def _set_units(own: Any, resource: Any, units: Any) -> Any:
-    number, action = _number(resource, Resource, "set_units"), env.DO_SET_UNITS
-    return lambda own, resource, units: _act(own, action, number, units)
+    _check(resource, Resource, "set_units")
+    action = env.DO_SET_UNITS
+    return lambda own, resource, units: _act(own, action, which(resource), units)
 
 
 @_method("activate")

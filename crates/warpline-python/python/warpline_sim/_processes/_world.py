@@ -37,6 +37,7 @@ from ._facilities import (
     PreemptiveResource,
     Process,
     Resource,
+    Resources,
     Store,
 )
 from ._interpreter import Interpreted
@@ -99,10 +100,30 @@ class World(Base):
 
     def resource(self, name: str, units: Amount = 1, *, preemptive: bool = False) -> Resource:
         """So many equal units at each site: a number, or a function of the parameters and the
-        number of the site, as ``lambda p, site: p.tellers``. With ``preemptive``,
+        number of the site, as ``lambda p, site: p.tellers``; a site for which that is ``None`` has
+        no such resource. With ``preemptive``,
         ``env.acquire(…, preempt=True)`` takes a unit from a process with a lower priority."""
         kind = PreemptiveResource if preemptive else Resource
         return self._add(kind(name, len(self._facilities), units))
+
+    def resources(
+        self,
+        names: Iterable[str],
+        units: Amount | Iterable[Amount] = 1,
+        *,
+        preemptive: bool = False,
+    ) -> Resources:
+        """Several resources with these names, of which a process takes one by its number, as
+        ``env.acquire(SERVERS[place])``. ``units`` is that of all, or what each has."""
+        names = list(names)
+        each = list(units) if isinstance(units, Iterable) else [units] * len(names)
+        if not names or len(each) != len(names):
+            raise ConfigurationError(
+                f"there are {len(names)} names of resources and {len(each)} numbers of units, but "
+                "each name must have one, and there must be a name"
+            )
+        pairs = zip(names, each, strict=True)
+        return Resources([self.resource(name, of, preemptive=preemptive) for name, of in pairs])
 
     def store(self, name: str, capacity: Amount = math.inf) -> Store:
         """Items at each site, numbers, for at most so many of them."""
