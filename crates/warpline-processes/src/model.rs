@@ -11,7 +11,7 @@ use warpline::{
 use crate::{
     event_log::{EventLog, Record},
     host::Host,
-    message::Message,
+    message::{Message, NEW},
     observations::{Observations, Summary},
     world::{Carried, Core, ProcessKind, World, facilities},
 };
@@ -34,6 +34,11 @@ impl<W: World> Processes<W> {
     pub fn event_log(self, log: &EventLog) -> Self {
         const { assert!(W::EVENT_LOG, "the world says `const EVENT_LOG: bool = true`") }
         Self { log: Some(log.clone()), ..self }
+    }
+
+    /// A process that begins at a site, for [`Session::inject`](warpline::Session::inject).
+    pub fn arrival(process: impl Into<W::Process>) -> Message<Carried<W>> {
+        Message::Arrive { entity: NEW, process: process.into().into() }
     }
 
     /// The world.

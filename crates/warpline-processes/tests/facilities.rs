@@ -203,3 +203,21 @@ fn a_branch_has_the_same_facilities() {
     let error = other.expect_err("another number of machines").to_string();
     assert!(error.contains("`machine`") && error.contains("set_units"), "{error}");
 }
+
+/// A process that begins from outside waits its turn like any other.
+#[test]
+fn a_process_begins_from_outside() {
+    let uses = Uses { time: 4.0, priority: 0, preempts: false, patience: 50.0 };
+    let case = Case { processes: vec![(1.0, uses)], machines: 1 };
+    let mut simulation = Simulation::new(Only::<Sequential, _>::new(Processes::new(case)));
+    simulation = simulation.end(20.0);
+    let mut session = simulation.session().expect("sound");
+    session.run_until(2.0).expect("sound");
+    let arrival = || Processes::<Case>::arrival(worker(0));
+    session.inject(LpId::new(0), 2.5, arrival()).expect("in time");
+    session.inject(LpId::new(0), 1.5, arrival()).expect_err("too late");
+    session.run_to_end().expect("sound");
+    let got = session.report().expect("sound").output.observed.at[0];
+    // One gets the machine at 1, and the other one when that releases it.
+    assert_eq!((got.count(), got.max()), (2, 5.0));
+}

@@ -29,9 +29,9 @@ mod _native {
     use super::models::{layout, run_model};
     #[pymodule_export]
     use super::sessions::{
-        session_branch, session_branch_model, session_close, session_inject, session_open,
-        session_open_model, session_report, session_run, session_save, session_state,
-        session_states, session_times,
+        session_branch, session_branch_model, session_branch_world, session_close, session_inject,
+        session_open, session_open_model, session_open_world, session_report, session_run,
+        session_save, session_spawn, session_state, session_states, session_times,
     };
     /// The version, on which compiled handlers depend.
     #[pymodule_export]

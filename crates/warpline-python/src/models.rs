@@ -104,7 +104,7 @@ impl Finishing {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    fn take_raised(&self) -> Option<PyErr> {
+    pub(crate) fn take_raised(&self) -> Option<PyErr> {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -212,7 +212,8 @@ fn told<'py>(py: Python<'py>, failure: &Failure) -> Told<'py> {
     (role, (failure.now, failure.lp), failure.stream, failure.note, state, message)
 }
 
-fn bytes<'py>(py: Python<'py>, words: &[u64]) -> Bound<'py, PyBytes> {
+/// These words, as Python has them.
+pub(crate) fn bytes<'py>(py: Python<'py>, words: &[u64]) -> Bound<'py, PyBytes> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     PyBytes::new(py, &bytes)
 }

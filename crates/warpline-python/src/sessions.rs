@@ -19,7 +19,8 @@ use warpline_cli::{Application, CallError, Caller, OpenSession};
 
 use crate::{
     calls::{Setting, exception, looked_after},
-    models::{Made, Written},
+    models::{Foreign, Made, Written, bytes},
+    worlds::WrittenWorld,
 };
 
 /// The sessions that are open.
@@ -107,7 +108,21 @@ pub(crate) fn session_open_model(
     model: Written,
     settings: Vec<(String, Setting)>,
 ) -> PyResult<u64> {
-    let (made, settings) = (Made::of(model)?, table(settings));
+    open_made(py, Made::of(model)?, settings)
+}
+
+/// Opens a world that Python has written.
+#[pyfunction]
+pub(crate) fn session_open_world(
+    py: Python<'_>,
+    world: WrittenWorld,
+    settings: Vec<(String, Setting)>,
+) -> PyResult<u64> {
+    open_made(py, world.made()?, settings)
+}
+
+fn open_made(py: Python<'_>, made: Made, settings: Vec<(String, Setting)>) -> PyResult<u64> {
+    let settings = table(settings);
     let params = made.params.clone();
     // Handlers in the interpreter run while the LPs are made.
     let session = py.detach(|| OpenSession::open_made(params, settings));
@@ -165,9 +180,38 @@ pub(crate) fn session_save(py: Python<'_>, session: u64, checkpoint: PathBuf) ->
 #[pyfunction]
 pub(crate) fn session_states(py: Python<'_>, session: u64) -> PyResult<Bound<'_, PyBytes>> {
     let session = find(session)?;
-    session.made()?;
-    let states = session.idle()?.state_bytes();
-    Ok(words(py, &session.settled(py, states)?))
+    let made = session.made()?;
+    let Foreign::World(world) = &made.foreign else {
+        let states = session.idle()?.state_bytes();
+        return Ok(words(py, &session.settled(py, states)?));
+    };
+    // A site has more than its record: a report leaves the records alone.
+    let idle = session.idle()?;
+    let report = idle.report();
+    // Nobody has asked for the results.
+    if let Some(finishing) = &made.finishing {
+        drop(finishing.take_raised());
+    }
+    session.settled(py, report)?;
+    Ok(bytes(py, &world.take_states()))
+}
+
+/// Lets a process of this kind begin at a site of a world, from outside, with these words.
+#[pyfunction]
+pub(crate) fn session_spawn(
+    py: Python<'_>,
+    session: u64,
+    to: u32,
+    time: f64,
+    kind: u32,
+    process: Vec<u64>,
+) -> PyResult<()> {
+    let session = find(session)?;
+    let Foreign::World(world) = &session.made()?.foreign else {
+        return Err(PyRuntimeError::new_err("the session is not one of a world"));
+    };
+    let sent = session.idle()?.inject(to, time, &world.arrival(kind, &process));
+    session.settled(py, sent)
 }
 
 /// Sends an event from outside to an LP of such a model, with the words of a message.
@@ -220,7 +264,27 @@ pub(crate) fn session_branch_model(
     model: Written,
     changes: Vec<(String, Setting)>,
 ) -> PyResult<u64> {
-    let (session, made, changes) = (find(session)?, Made::of(model)?, table(changes));
+    branch_made(py, session, Made::of(model)?, changes)
+}
+
+/// The same for a session of a world.
+#[pyfunction]
+pub(crate) fn session_branch_world(
+    py: Python<'_>,
+    session: u64,
+    world: WrittenWorld,
+    changes: Vec<(String, Setting)>,
+) -> PyResult<u64> {
+    branch_made(py, session, world.made()?, changes)
+}
+
+fn branch_made(
+    py: Python<'_>,
+    session: u64,
+    made: Made,
+    changes: Vec<(String, Setting)>,
+) -> PyResult<u64> {
+    let (session, changes) = (find(session)?, table(changes));
     let branch = session.idle()?.branch_made(made.params.clone(), changes);
     Ok(keep(made.settled(py, branch)?, Some(made)))
 }

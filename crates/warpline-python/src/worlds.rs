@@ -52,7 +52,7 @@ pub(crate) struct WrittenWorld {
 }
 
 impl WrittenWorld {
-    fn made(mut self) -> PyResult<Made> {
+    pub(crate) fn made(mut self) -> PyResult<Made> {
         let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
         let shown = serde_json::from_str(&self.shown).map_err(|error| wrong(&error))?;
         let name = self.name.clone();

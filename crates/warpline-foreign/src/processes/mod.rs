@@ -18,7 +18,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use warpline::{AnyModel, ConfigError, Link, LpId};
+use warpline::{AnyModel, ConfigError, Link, LpId, wire::Wire};
 use warpline_processes::{
     Condition, Container, ContextOf, Env, Facilities, Processes, Resource, Store, World,
 };
@@ -170,11 +170,31 @@ impl ForeignWorld {
     /// The world as a model for a run, in the size class that it needs.
     #[must_use]
     pub fn into_any(self) -> AnyModel {
+        match self.class() {
+            SMALL => self.typed::<SMALL>(),
+            MIDDLE => self.typed::<MIDDLE>(),
+            _ => self.typed::<LARGE>(),
+        }
+    }
+
+    /// A process of a kind that begins at a site, with these words: a message for a session, as it
+    /// travels between ranks.
+    #[must_use]
+    pub fn arrival(&self, kind: u32, words: &[u64]) -> Vec<u8> {
+        match self.class() {
+            SMALL => arrival::<SMALL>(kind, words),
+            MIDDLE => arrival::<MIDDLE>(kind, words),
+            _ => arrival::<LARGE>(kind, words),
+        }
+    }
+
+    /// The size class that its processes need.
+    fn class(&self) -> usize {
         let words = self.0.description.processes.iter().map(|process| process.words).max();
         match words.unwrap_or(1).saturating_sub(1) {
-            rest if rest <= SMALL => self.typed::<SMALL>(),
-            rest if rest <= MIDDLE => self.typed::<MIDDLE>(),
-            _ => self.typed::<LARGE>(),
+            rest if rest <= SMALL => SMALL,
+            rest if rest <= MIDDLE => MIDDLE,
+            _ => LARGE,
         }
     }
 
@@ -202,6 +222,16 @@ impl fmt::Debug for ForeignWorld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ForeignWorld").field(&self.0.description.name).finish()
     }
+}
+
+fn arrival<const N: usize>(kind: u32, words: &[u64]) -> Vec<u8>
+where
+    Process<N>: Class,
+{
+    let message = Processes::<Typed<N>>::arrival(Process::new(kind, words));
+    let mut bytes = Vec::new();
+    Wire::serde().write(&message, &mut bytes);
+    bytes
 }
 
 /// A name that lives as long as the program.

@@ -48,7 +48,12 @@ impl<W: World> Host<W> {
             }
             Message::Arrive { entity, process } => {
                 let process = W::Process::arrived(process);
-                let slot = self.core.take_in(entity & !NEW, process, cx);
+                // One from outside was born nowhere: here it gets a number.
+                let number = match *entity {
+                    NEW => self.core.next_entity(cx),
+                    entity => entity & !NEW,
+                };
+                let slot = self.core.take_in(number, process, cx);
                 if entity & NEW != 0 {
                     self.core.log(slot, What::Arrives, 0, cx);
                 }

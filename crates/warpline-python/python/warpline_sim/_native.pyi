@@ -24,13 +24,16 @@ __all__ = [
     "run_world",
     "session_branch",
     "session_branch_model",
+    "session_branch_world",
     "session_close",
     "session_inject",
     "session_open",
     "session_open_model",
+    "session_open_world",
     "session_report",
     "session_run",
     "session_save",
+    "session_spawn",
     "session_state",
     "session_states",
     "session_times",
@@ -113,6 +116,9 @@ def session_branch(session: SupportsIndex, changes: _Settings) -> int:
 def session_branch_model(session: SupportsIndex, model: Incomplete, changes: _Settings) -> int:
     """The same for a session of a model that Python has written; the branch goes on as this one."""
 
+def session_branch_world(session: SupportsIndex, world: Incomplete, changes: _Settings) -> int:
+    """The same for a session of a world."""
+
 def session_close(session: SupportsIndex) -> None:
     """Closes a session; one that is closed stays so."""
 
@@ -130,6 +136,9 @@ def session_open(model: str, settings: _Settings) -> int:
 def session_open_model(model: Incomplete, settings: _Settings) -> int:
     """Opens a model that Python has written."""
 
+def session_open_world(world: Incomplete, settings: _Settings) -> int:
+    """Opens a world that Python has written."""
+
 def session_report(session: SupportsIndex) -> str:
     """The report of the run up to now, as JSON."""
 
@@ -142,6 +151,15 @@ def session_run(
 
 def session_save(session: SupportsIndex, checkpoint: str | PathLike[str]) -> None:
     """Writes a checkpoint."""
+
+def session_spawn(
+    session: SupportsIndex,
+    to: SupportsIndex,
+    time: SupportsFloat | SupportsIndex,
+    kind: SupportsIndex,
+    process: SupportsGetItem[int, SupportsIndex],
+) -> None:
+    """Lets a process of this kind begin at a site of a world, from outside, with these words."""
 
 def session_state(session: SupportsIndex, lp: SupportsIndex) -> str:
     """The text of an LP's state."""

@@ -34,6 +34,27 @@ class Base:
         self._state, self._params = state, params
         self._finish: Callable[..., Mapping[str, float]] | None = None
 
+    def _prepared(
+        self,
+        params: Any,
+        settings: dict[str, Any],
+        before: Mapping[str, Any] | None = None,
+        **keywords: Any,
+    ) -> Any:
+        """What a run needs; puts into the settings what follows from the other keywords. Those of a
+        branch come after the settings of the session before."""
+        raise NotImplementedError
+
+    def prepared_for(
+        self, base: Any, params: Any, settings: dict[str, Any], given: Mapping[str, Any]
+    ) -> Any:
+        """What a branch of a session needs: the parameters and keywords that are not given are those
+        before it."""
+        values = {} if params is None else params
+        values = dict(values if isinstance(values, Mapping) else vars(values))
+        keywords = {**base.keywords, **given}
+        return self._prepared(base.values | values, settings, base.settings, **keywords)
+
     def finish(self, finish: Callable[..., Mapping[str, float]]) -> Any:
         """``finish(states, params, end)`` computes the results of a run, in the interpreter: from
         the states of all LPs, an array of records, to numbers by name."""

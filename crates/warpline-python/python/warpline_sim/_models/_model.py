@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Unpack
 
@@ -18,7 +18,6 @@ from .. import _native
 from .._calls import Progress, settings_of
 from .._errors import ConfigurationError, ModelError
 from .._report import Report
-from .._session import Session
 from .._settings import OwnSettings
 from .._table import Table
 from ._base import Base, plain
@@ -27,10 +26,9 @@ from ._graph import links_of, placement_of
 from ._interpreter import Interpreted
 from ._key import Key
 from ._records import View, fields_of, filled, record_of, statistics_of, words_of
+from ._session import MAY_DIFFER, OwnSession
 
 _Handler = Callable[..., Any]
-#: The keywords of the model that may differ in a branch of a session.
-_MAY_DIFFER = ("lookahead", "links", "placement", "interpret")
 
 
 class Keywords(OwnSettings, total=False):
@@ -171,7 +169,7 @@ class Model(Base):
                 slower.run_until()
         """
         settings: dict[str, Any] = {**keywords}
-        own = {key: settings.pop(key, None) for key in ("states", *_MAY_DIFFER)}
+        own = {key: settings.pop(key, None) for key in ("states", *MAY_DIFFER)}
         prepared = self._prepared(params, settings, lps=lps, **own)
         try:
             number = _native.session_open_model(prepared.written, settings_of(settings))
@@ -269,16 +267,6 @@ class Model(Base):
         """
         return self._sweep(self.run, params, vary, progress, {"lps": lps, **keywords})
 
-    def prepared_for(
-        self, base: Prepared, params: Any, settings: dict[str, Any], given: Mapping[str, Any]
-    ) -> Prepared:
-        """What a branch of a session needs: the parameters and keywords that are not given are those
-        before it."""
-        values = {} if params is None else params
-        values = dict(values if isinstance(values, Mapping) else vars(values))
-        keywords = {**base.keywords, **given}
-        return self._prepared(base.values | values, settings, base.settings, **keywords)
-
     def message_words(self, fields: dict[str, Any]) -> bytes:
         """A message with these fields, as words."""
         whole, _ = filled(self._message, fields)
@@ -331,55 +319,11 @@ class Prepared:
         return raised
 
 
-class ModelSession(Session):
+class ModelSession(OwnSession):
     """A session of a model written in Python, made by :meth:`Model.open`."""
-
-    def __init__(self, number: int, prepared: Prepared) -> None:
-        super().__init__(number, prepared.model.name)
-        self._prepared = prepared
-
-    def run_until(self, time: float | None = None, *, progress: Progress = False) -> None:
-        """Handles all events that are due before ``time``, or before the end of the run.
-
-        Raises:
-            Exception: whatever a handler raises, with LP, virtual time and event in a note. The
-                session has no state any more then.
-        """
-        try:
-            super().run_until(time, progress=progress)
-        except ModelError as error:
-            raise self._prepared.own(error) from None
-
-    @property
-    def states(self) -> Any:
-        """The states of all LPs: an array of records, a copy of the session's own."""
-        return self._prepared.model.read(_native.session_states(self._number), self._prepared.lps)
-
-    def report(self) -> Report:
-        """The report of the run up to now, as if it ended here, with the states."""
-        return replace(super().report(), states=self.states)
 
     def inject(self, to: int, time: float, **fields: Any) -> None:
         """Sends an event from outside, with these fields of a message. It is as if ``to`` had sent it
         to itself now, so its place does not depend on the engine. ``time`` is ``now`` or later."""
         words = self._prepared.model.message_words(fields)
         _native.session_inject(self._number, to, float(time), words)
-
-    def branch(self, params: Any = None, **changes: Any) -> ModelSession:
-        """Another session that goes on from here: the same states, pending events and random
-        streams. Parameters that are given differ, and settings and keywords of :meth:`Model.open`,
-        but the number of LPs, the states and the seed."""
-        for key in ("lps", "states"):
-            if key in changes:
-                raise ConfigurationError(
-                    f"{key} cannot differ in a branch: it goes on with what is there"
-                )
-        model = self._prepared.model
-        given = {key: changes.pop(key) for key in _MAY_DIFFER if key in changes}
-        prepared = model.prepared_for(self._prepared, params, changes, given)
-        settings = settings_of(changes)
-        try:
-            number = _native.session_branch_model(self._number, prepared.written, settings)
-        except ModelError as error:
-            raise prepared.own(error) from None
-        return ModelSession(number, prepared)

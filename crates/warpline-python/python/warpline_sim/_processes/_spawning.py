@@ -44,7 +44,7 @@ def _spawned(context: Any, builder: Any, env: Any, where: tuple[Any, Any], value
 
 
 @infer_getattr
-class _Spawns(AttributeTemplate):  # type: ignore[misc]
+class _Spawns(AttributeTemplate):
     """``spawn`` and ``spawn_at``: which arguments there are is the process's own matter, so they
     are no overloads, whose arguments have names once and for all."""
 

@@ -17,13 +17,14 @@ from typing import Any, TypeVar, Unpack
 import numpy as np
 
 from .. import _native
-from .._calls import Progress
+from .._calls import Progress, settings_of
 from .._errors import ConfigurationError, ModelError
 from .._models._base import Base, plain
 from .._models._graph import links_of, placement_of
 from .._models._key import Key
 from .._models._model import Keywords
 from .._models._records import Record, View, filled, record_of, statistics_of, words_of
+from .._models._session import MAY_DIFFER
 from .._report import Report
 from .._settings import OwnSettings
 from .._table import Table
@@ -41,9 +42,12 @@ from ._facilities import (
     Store,
 )
 from ._interpreter import Interpreted
+from ._session import NO_COPY, WorldSession
 
 _Facility = TypeVar("_Facility", bound=Facility)
 _NOTHING = Record("nothing", np.dtype([]), {})
+#: The settings of runs that stop and go on.
+_WRITTEN = ("resume", "checkpoint", "checkpoint_every")
 
 
 class World(Base):
@@ -97,6 +101,10 @@ class World(Base):
         self._compiled: Any = None
 
     # What it has.
+
+    def has(self, process: Process) -> bool:
+        """Whether a process is one of this world."""
+        return any(process is other for other in self._processes)
 
     def resource(self, name: str, units: Amount = 1, *, preemptive: bool = False) -> Resource:
         """So many equal units at each site: a number, or a function of the parameters and the
@@ -210,6 +218,28 @@ class World(Base):
         )
         return self._run(_native.run_world, prepared, settings, progress, int(sites))
 
+    def open(
+        self, params: Any = None, *, sites: int = 1, **keywords: Unpack[Keywords]
+    ) -> WorldSession:
+        """Opens the world for a run that goes on step by step, or, with ``resume``, goes on with a
+        checkpoint of it. The arguments are those of :meth:`run`::
+
+            with world.open({"tellers": 5}, sites=8, end=100) as s:
+                s.run_until(50)
+                s.states["waits"], s.results["teller_in_use_mean"]
+                s.spawn_at(3, s.now, customer, patience=2.0)
+                busier = s.branch({"interarrival": 0.1})
+                busier.run_until()
+        """
+        settings: dict[str, Any] = {**keywords}
+        own = {key: settings.pop(key, None) for key in ("states", *MAY_DIFFER)}
+        prepared = self._prepared(params, settings, sites=sites, **own)
+        try:
+            number = _native.session_open_world(prepared.written, settings_of(settings))
+        except ModelError as error:
+            raise prepared.own(error) from None
+        return WorldSession(number, prepared)
+
     def replicate(
         self,
         params: Any = None,
@@ -245,8 +275,16 @@ class World(Base):
             self._compiled = Cached(self._start, self._processes, records)
         return self._compiled
 
-    def _prepared(self, params: Any, settings: dict[str, Any], **keywords: Any) -> Prepared:
-        """What a run needs; puts into the settings what follows from the other keywords."""
+    def _prepared(
+        self,
+        params: Any,
+        settings: dict[str, Any],
+        before: Mapping[str, Any] | None = None,
+        **keywords: Any,
+    ) -> Prepared:
+        """What a run needs; puts into the settings what follows from the other keywords. Those of a
+        branch come after the settings of the session before."""
+        base = before or {}
         if self._start is None:
             raise ConfigurationError("the world has no `@world.start`, which spawns processes")
         sites, links = keywords["sites"], keywords["links"]
@@ -256,12 +294,10 @@ class World(Base):
         values = copy.deepcopy(self._values(params))
         whole, arrays = filled(self._params, values)
         view = View(whole, arrays)
-        is_interpreted = self._interprets(keywords["interpret"], settings)
-        runner: Any = (
-            Interpreted(self._start, self._processes, view, self._state)
-            if is_interpreted
-            else self.compiled()
-        )
+        in_force = {**base, **settings}
+        runner = self._runner(keywords["interpret"], in_force, view)
+        if in_force.get("engine") != base.get("engine"):
+            settings["engine"] = in_force["engine"]
         of_links = None if links is None else links_of(links, sites)
         initial = self._initial(keywords["states"], sites)
         facilities = [
@@ -291,18 +327,49 @@ class World(Base):
             finish=None if self._finish is None else self._results(view, sites),
         )
         settings["placement"] = placement_of(keywords["placement"], sites)
-        return Prepared(written, runner, view, list(self._processes))
+        in_force |= settings
+        processes = list(self._processes)
+        return Prepared(self, values, keywords, in_force, written, runner, view, processes)
+
+    def prepared_for(
+        self, base: Prepared, params: Any, settings: dict[str, Any], given: Mapping[str, Any]
+    ) -> Prepared:
+        """What a branch of a session needs."""
+        prepared: Prepared = super().prepared_for(base, params, settings, given)
+        if prepared.runner.key != base.runner.key:
+            raise ConfigurationError(
+                f"a branch of `{self.name}` goes on with the processes that are there: neither "
+                "they nor interpret may differ from when the session was opened"
+            )
+        return prepared
+
+    def _runner(self, asked: bool | None, settings: dict[str, Any], view: View) -> Any:
+        """The functions: those of the interpreter, or compiled ones."""
+        assert self._start is not None
+        if not self._interprets(asked, settings):
+            return self.compiled()
+        if any(settings.get(key) is not None for key in _WRITTEN):
+            raise ConfigurationError(f"`{self.name}` has no checkpoints: {NO_COPY}")
+        return Interpreted(self._start, self._processes, view, self._state)
 
 
 @dataclass
 class Prepared:
     """A world with what a run of it needs, which lives as long as the run."""
 
+    model: World
+    values: dict[str, Any]
+    keywords: dict[str, Any]
+    settings: dict[str, Any]
     #: What the native part reads, and the functions, whose addresses are in it.
     written: SimpleNamespace
     runner: Any
     view: View
     processes: list[Process]
+
+    @property
+    def lps(self) -> int:
+        return int(self.written.sites)
 
     def own(self, error: ModelError) -> Exception:
         """The exception of the process itself, if one has raised."""
