@@ -89,7 +89,9 @@ pub use arrow::record_batch;
 pub use call::{CallError, Command};
 pub use open::OpenSession;
 pub use progress::{Caller, Status};
-pub use warpline_models::catalog::{Domain, Entry, ModelParams, Parameters, entry};
+pub use warpline_models::catalog::{
+    Domain, Entry, ModelParams, Parameters, Recorded, Recording, Refusal, entry,
+};
 
 /// Runs the command for these models on the command line of this process.
 #[must_use]

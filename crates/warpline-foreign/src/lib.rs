@@ -42,3 +42,4 @@ pub use processes::{
     Resumption, Starter, WorldDescription,
 };
 pub use statistics::{Statistic, StatisticKind};
+pub use warpline_processes::EventLog;

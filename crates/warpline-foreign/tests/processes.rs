@@ -173,6 +173,7 @@ fn world(first: unsafe extern "C" fn(*mut u64, *mut ProcessContext) -> i64) -> F
         links: None,
         statistics: vec![reneged],
         finish: None,
+        is_logged: false,
     };
     // SAFETY: the functions keep to their words and their context.
     unsafe { ForeignWorld::new(description) }.expect("a sound description")
@@ -236,6 +237,7 @@ fn descriptions_that_do_not_fit_are_refused() {
         links: None,
         statistics: Vec::new(),
         finish: None,
+        is_logged: false,
     };
     // SAFETY: nothing is called.
     let refused = unsafe { ForeignWorld::new(description) }.expect_err("it is too large");

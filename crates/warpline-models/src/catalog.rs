@@ -346,7 +346,13 @@ struct Made<F> {
     name: String,
     parameters: Value,
     make: F,
+    files: Files,
+    /// The model with what takes the outputs of a run, if it writes files.
+    record: Option<Box<Record>>,
 }
+
+type Record = dyn Fn() -> Recorder + Send + Sync;
+type Recorder = Result<(AnyModel, Box<dyn Recording>), Refusal>;
 
 impl<F: Fn() -> AnyModel + Send + Sync> Chosen for Made<F> {
     fn name(&self) -> &str {
@@ -361,12 +367,16 @@ impl<F: Fn() -> AnyModel + Send + Sync> Chosen for Made<F> {
         Ok((self.make)())
     }
 
-    fn prepare(&self, _: &RunSetup) -> Result<Prepared, Refusal> {
-        Ok(Prepared { end: self.end(), ..Prepared::of((self.make)()) })
+    fn prepare(&self, run: &RunSetup) -> Result<Prepared, Refusal> {
+        let Some(record) = self.record.as_ref().filter(|_| run.records) else {
+            return Ok(Prepared::of((self.make)()));
+        };
+        let (model, recording) = record()?;
+        Ok(Prepared { recording: Some(recording), ..Prepared::of(model) })
     }
 
     fn files(&self) -> Files {
-        Files::default()
+        self.files.clone()
     }
 
     fn events_at_start(&self) -> u64 {
@@ -398,7 +408,19 @@ impl ModelParams {
         parameters: Value,
         make: impl Fn() -> AnyModel + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Made { name, parameters, make }))
+        Self(Arc::new(Made { name, parameters, make, files: Files::default(), record: None }))
+    }
+
+    /// The same, where a run writes these files: `record` makes the model for it.
+    #[must_use]
+    pub fn made_with_files(
+        (name, parameters): (String, Value),
+        make: impl Fn() -> AnyModel + Send + Sync + 'static,
+        files: Files,
+        record: impl Fn() -> Recorder + Send + Sync + 'static,
+    ) -> Self {
+        let record: Option<Box<Record>> = Some(Box::new(record));
+        Self(Arc::new(Made { name, parameters, make, files, record }))
     }
 
     /// The model's name.

@@ -72,7 +72,8 @@ impl<W: World> Model for Processes<W> {
 
     fn make_lp(&self, id: LpId) -> Host<W> {
         let (queues, stores) = facilities(&self.world, id).into_queues();
-        Host { site: self.world.site(id), core: Core::new(queues, stores) }
+        let core = Core::new(queues, stores, self.world.has_event_log());
+        Host { site: self.world.site(id), core }
     }
 
     fn reduce(

@@ -45,6 +45,12 @@ pub trait World: Send + Sync + Sized + 'static {
     /// are events, too, of a run with a log and of one without: the digest has them.
     const EVENT_LOG: bool = false;
 
+    /// Whether this very world has the log that worlds of its type may have: for a type whose
+    /// worlds are known at run time only.
+    fn has_event_log(&self) -> bool {
+        Self::EVENT_LOG
+    }
+
     /// A short name for reports.
     fn name(&self) -> &str;
 
@@ -182,6 +188,8 @@ pub(crate) struct Core<W: World> {
     pub(crate) free: u32,
     /// How many processes were born here.
     pub(crate) born: u32,
+    /// Whether the world has an event log.
+    pub(crate) is_logged: bool,
     /// Those who run before the event ends. Empty between events.
     #[serde(skip)]
     pub(crate) ready: VecDeque<Ready<W::Item>>,

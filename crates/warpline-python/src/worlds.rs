@@ -3,13 +3,19 @@
 
 #![expect(unsafe_code, reason = "processes come as addresses")]
 
-use std::{collections::BTreeMap, mem::transmute, ptr::with_exposed_provenance};
+use std::{
+    collections::BTreeMap,
+    mem::transmute,
+    path::{Path, PathBuf},
+    ptr::with_exposed_provenance,
+};
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
-use warpline_cli::ModelParams;
+use warpline::{AnyModel, files::Files};
+use warpline_cli::{ModelParams, Recorded, Recording, Refusal};
 use warpline_foreign::{
-    BASE, Facility, FacilityKind, ForeignWorld, PROCESS_LAYOUT, ProcessDescription, Resumption,
-    Starter, WorldDescription,
+    BASE, EventLog, Facility, FacilityKind, ForeignWorld, PROCESS_LAYOUT, ProcessDescription,
+    Resumption, Starter, WorldDescription,
 };
 
 use crate::{
@@ -49,6 +55,9 @@ pub(crate) struct WrittenWorld {
     links: Option<Vec<(u32, u32, f64)>>,
     /// From the sites at the end of a run, and its end, to the names and values of results.
     finish: Option<Py<PyAny>>,
+    /// Whether it has an event log, and the file that a run writes it to.
+    is_logged: bool,
+    event_log: Option<PathBuf>,
 }
 
 impl WrittenWorld {
@@ -58,9 +67,19 @@ impl WrittenWorld {
         let name = self.name.clone();
         let finishing = self.finish.take().map(Finishing::new);
         let finish = finishing.as_ref().map(Finishing::of);
+        let log = self.event_log.take();
         let foreign = self.foreign(finish).map_err(|error| wrong(&error))?;
         let made = foreign.clone();
-        let params = ModelParams::made(name, shown, move || made.clone().into_any());
+        let make = move || made.clone().into_any();
+        let params = match log {
+            None => ModelParams::made(name, shown, make),
+            Some(path) => {
+                let made = foreign.clone();
+                let files = Files::default().writing("event-log", Some(&path));
+                let record = move || logged(&made, &path);
+                ModelParams::made_with_files((name, shown), make, files, record)
+            }
+        };
         Ok(Made { foreign: Foreign::World(foreign), params, finishing })
     }
 
@@ -84,11 +103,40 @@ impl WrittenWorld {
             links: self.links.map(|links| links.into_iter().map(link).collect()),
             statistics: self.statistics.into_iter().map(statistic).collect::<Result<_, _>>()?,
             finish,
+            is_logged: self.is_logged,
         };
         // SAFETY: the functions are compiled with checks of bounds, hold no state of their own, and
         // return every exception as a status; Python keeps them and their data until the run is
         // over.
         unsafe { ForeignWorld::new(description) }
+    }
+}
+
+/// The file of an event log.
+#[derive(Debug)]
+struct LogFile {
+    log: EventLog,
+    path: PathBuf,
+}
+
+/// A world whose run writes its event log to this file.
+fn logged(world: &ForeignWorld, path: &Path) -> Result<(AnyModel, Box<dyn Recording>), Refusal> {
+    let told = |error| format!("{}: {error}", path.display());
+    let log = EventLog::file(path).map_err(told)?;
+    let model = world.clone().into_any_with(&log);
+    Ok((model, Box::new(LogFile { log, path: path.to_owned() })))
+}
+
+impl Recording for LogFile {
+    fn finish(&self, _: f64) -> Recorded {
+        let path = self.path.clone();
+        match self.log.finish() {
+            Ok(()) => Recorded { files: vec![path], ..Recorded::default() },
+            Err(error) => {
+                let failures = vec![format!("{}: {error}", path.display())];
+                Recorded { failures, ..Recorded::default() }
+            }
+        }
     }
 }
 

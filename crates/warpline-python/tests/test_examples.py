@@ -2,15 +2,21 @@
 
 import json
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+# What examples share is beside them.
+sys.path.insert(0, str(EXAMPLES))
 
 
 @pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_scripts(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scripts(
+    script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [str(script)])
     runpy.run_path(str(script), run_name="__main__")
     assert capsys.readouterr().out
 

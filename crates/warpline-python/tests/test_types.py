@@ -65,6 +65,18 @@ def own(model: wl.Model) -> None:
     model.replicate(params, 8, lps=8, end=100, lookahead=0.1)
     model.replicate(params, 8, lps=8, ned=100)  # Unexpected keyword
     model.sweep(params, {"mean": [0.5, 1.0], "lps": [8, 16]}, end=100)
+
+
+def own_world(world: wl.World) -> None:
+    desks = world.resources(["left", "right"], [1, lambda p, site: 2 if site else None])
+    world.resources(["left", 2])  # incompatible type
+    len(desks) + desks[0].number
+    world.run(params, sites=8, end=100, event_log=Path("log.csv"))
+    world.run(params, sites=8, end=100, event_lgo="log.csv")  # Unexpected keyword
+    with world.open(params, sites=8, end=10, engine="timewarp") as session:
+        session.branch({"mean": 2.0}).states["jobs"].sum()
+        session.spawn_at("three", 1.0, session)  # incompatible type
+    world.sweep(params, {"event_log": ["a.csv", "b.csv"]}, sites=8)
 '''
 
 

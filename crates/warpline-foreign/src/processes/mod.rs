@@ -20,7 +20,7 @@ use std::{
 
 use warpline::{AnyModel, ConfigError, Link, LpId, wire::Wire};
 use warpline_processes::{
-    Condition, Container, ContextOf, Env, Facilities, Processes, Resource, Store, World,
+    Condition, Container, ContextOf, Env, EventLog, Facilities, Processes, Resource, Store, World,
 };
 
 pub use context::{PROCESS_LAYOUT, ProcessContext, Resumption, Starter};
@@ -63,6 +63,8 @@ pub struct WorldDescription {
     pub statistics: Vec<Statistic>,
     /// What computes more results of a run.
     pub finish: Option<Finish>,
+    /// Whether what happens to each process is told to an event log. Its rows are events, too.
+    pub is_logged: bool,
 }
 
 /// A kind of processes.
@@ -170,11 +172,13 @@ impl ForeignWorld {
     /// The world as a model for a run, in the size class that it needs.
     #[must_use]
     pub fn into_any(self) -> AnyModel {
-        match self.class() {
-            SMALL => self.typed::<SMALL>(),
-            MIDDLE => self.typed::<MIDDLE>(),
-            _ => self.typed::<LARGE>(),
-        }
+        self.sized(None)
+    }
+
+    /// The same, of a world that has an event log, which this one is.
+    #[must_use]
+    pub fn into_any_with(self, log: &EventLog) -> AnyModel {
+        self.sized(Some(log))
     }
 
     /// A process of a kind that begins at a site, with these words: a message for a session, as it
@@ -198,11 +202,23 @@ impl ForeignWorld {
         }
     }
 
-    fn typed<const N: usize>(self) -> AnyModel
+    fn sized(self, log: Option<&EventLog>) -> AnyModel {
+        match self.class() {
+            SMALL => self.typed::<SMALL>(log),
+            MIDDLE => self.typed::<MIDDLE>(log),
+            _ => self.typed::<LARGE>(log),
+        }
+    }
+
+    fn typed<const N: usize>(self, log: Option<&EventLog>) -> AnyModel
     where
         Process<N>: Class,
     {
-        AnyModel::new(Processes::new(Typed::<N>(self.0)))
+        let model = Processes::new(Typed::<N>(self.0));
+        AnyModel::new(match log {
+            Some(log) => model.event_log(log),
+            None => model,
+        })
     }
 
     /// What failed in its runs.
@@ -258,6 +274,11 @@ where
     type Site = Site;
     type Item = Item;
     type Observed = Site;
+    const EVENT_LOG: bool = true;
+
+    fn has_event_log(&self) -> bool {
+        self.0.description.is_logged
+    }
 
     fn name(&self) -> &str {
         &self.0.description.name

@@ -47,7 +47,7 @@ pub struct Host<W: World> {
 }
 
 impl<W: World> Core<W> {
-    pub(crate) fn new(queues: Vec<Queue>, stores: usize) -> Self {
+    pub(crate) fn new(queues: Vec<Queue>, stores: usize, is_logged: bool) -> Self {
         let more = More {
             stores: std::iter::repeat_with(TrackedDeque::default).take(stores).collect(),
             classes: TrackedMap::default(),
@@ -59,6 +59,7 @@ impl<W: World> Core<W> {
             queues,
             free: NONE,
             born: 0,
+            is_logged,
             ready: VecDeque::new(),
             chain: Chain::default(),
             more: Box::new(more),
@@ -68,11 +69,17 @@ impl<W: World> Core<W> {
     /// Sends a row to the event log, if the world has one.
     #[inline]
     pub(crate) fn log(&self, slot: u32, what: What, facility: usize, cx: &mut impl ContextOf<W>) {
-        if W::EVENT_LOG {
-            let Slot { entity, kind, .. } = self.slots[slot as usize];
-            let row = Message::Log { entity, kind, facility: facility as u16, what };
-            cx.send_io(Io::NonBlocking, cx.me(), 0.0, row);
+        if W::EVENT_LOG && self.is_logged {
+            self.send_row(slot, what, facility, cx);
         }
+    }
+
+    /// In line, this would be in the way of worlds that may have a log, and have none.
+    #[inline(never)]
+    fn send_row(&self, slot: u32, what: What, facility: usize, cx: &mut impl ContextOf<W>) {
+        let Slot { entity, kind, .. } = self.slots[slot as usize];
+        let row = Message::Log { entity, kind, facility: facility as u16, what };
+        cx.send_io(Io::NonBlocking, cx.me(), 0.0, row);
     }
 
     /// Gives a process that is new here a slot.

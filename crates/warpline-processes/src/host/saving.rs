@@ -110,12 +110,13 @@ impl<I: Value> Undo for More<I> {
 /// A copy has no entries: what is undone is the site that has changed.
 impl<W: World> Clone for Core<W> {
     fn clone(&self) -> Self {
-        let Self { slots, queues, free, born, more, .. } = self;
+        let Self { slots, queues, free, born, is_logged, more, .. } = self;
         Self {
             slots: slots.clone(),
             queues: queues.clone(),
             free: *free,
             born: *born,
+            is_logged: *is_logged,
             ready: VecDeque::new(),
             chain: Chain::default(),
             more: more.clone(),

@@ -143,7 +143,7 @@ fn idle(core: &mut Core<Street>, cx: &mut Undoing) -> u32 {
 
 fn site() -> Host<Street> {
     let queues = vec![Queue::new(Kind::Condition, 0, 0.0, 0.0)];
-    Host { site: Empty, core: Core::new(queues, 0) }
+    Host { site: Empty, core: Core::new(queues, 0, false) }
 }
 
 proptest! {

@@ -1,7 +1,8 @@
 """Animates an event log of processes with vidigi: patients of an emergency department.
 
-The log is what `cargo run --release -p warpline-processes --features gallery --example emergency --
-LOG.csv` writes; one is beside that example. Its columns are those of vidigi, so it is read and shown.
+The log is what `python ../emergency.py LOG.csv` writes, and `cargo run --release -p warpline-processes
+--features gallery --example emergency -- LOG.csv` of the same model in Rust: the same bytes. Its
+columns are those of vidigi, so it is read and shown.
 
     python animate.py LOG.csv PAGE.html
 """

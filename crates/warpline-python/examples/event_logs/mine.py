@@ -1,5 +1,7 @@
 """Mines an event log of processes with pm4py: which ways patients take, and how long each step is.
 
+The log is that of `python ../emergency.py LOG.csv`.
+
     python mine.py LOG.csv
 """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -91,14 +92,22 @@ class World(Base):
     """
 
     def __init__(
-        self, name: str, site: type[Any] | None = None, params: type[Any] | None = None
+        self,
+        name: str,
+        site: type[Any] | None = None,
+        params: type[Any] | None = None,
+        *,
+        event_log: bool = False,
     ) -> None:
+        """With ``event_log``, what happens to each process is told to the event log that a run may
+        write. That are events, too, of a run with a log and of one without."""
         of_site = _NOTHING if site is None else record_of(site, "state")
         super().__init__(name, of_site, _NOTHING if params is None else record_of(params, "params"))
         self._facilities: list[Facility] = []
         self._processes: list[Process] = []
         self._start: Callable[..., Any] | None = None
         self._compiled: Any = None
+        self._is_logged = event_log
 
     # What it has.
 
@@ -183,6 +192,7 @@ class World(Base):
         links: Any = None,
         placement: Any = None,
         interpret: bool | None = None,
+        event_log: str | os.PathLike[str] | None = None,
         progress: Progress = False,
         **own: Unpack[OwnSettings],
     ) -> Report:
@@ -196,6 +206,9 @@ class World(Base):
             links: A promise: where processes travel to; as for :meth:`Model.run`.
             placement: The worker of each site, an array; or a name, as ``warpline run`` takes it.
             interpret: True to run the processes in the interpreter, on the sequential engine.
+            event_log: A file, .csv or .parquet, that gets a row for whatever happens to a process:
+                it begins, queues, gets or releases a unit, gives up, travels, ends. The world has
+                ``event_log=True``.
             own: The settings: ``end``, ``engine``, ``workers``, ``seed``, ``precision`` and the
                 other flags of ``warpline run``, with ``_`` in place of ``-``.
 
@@ -215,6 +228,7 @@ class World(Base):
             links=links,
             placement=placement,
             interpret=interpret,
+            event_log=event_log,
         )
         return self._run(_native.run_world, prepared, settings, progress, int(sites))
 
@@ -232,6 +246,11 @@ class World(Base):
                 busier.run_until()
         """
         settings: dict[str, Any] = {**keywords}
+        if settings.pop("event_log", None) is not None:
+            raise ConfigurationError(
+                f"an event log is of a whole run, and `{self.name}` is opened for one in steps: "
+                "leave event_log out, or call run"
+            )
         own = {key: settings.pop(key, None) for key in ("states", *MAY_DIFFER)}
         prepared = self._prepared(params, settings, sites=sites, **own)
         try:
@@ -263,6 +282,11 @@ class World(Base):
         **keywords: Unpack[Keywords],
     ) -> Table:
         """Runs the world for every combination of values, as :meth:`Model.sweep`."""
+        if "event_log" in keywords:
+            raise ConfigurationError(
+                "an event log is of one run, and each run of a sweep would write the same file: "
+                "name one for each, as vary={'event_log': [...]}, or leave event_log out"
+            )
         return self._sweep(self.run, params, vary, progress, {"sites": sites, **keywords})
 
     def compiled(self) -> Any:
@@ -325,9 +349,12 @@ class World(Base):
             lookahead=keywords["lookahead"],
             links=of_links,
             finish=None if self._finish is None else self._results(view, sites),
+            is_logged=self._is_logged,
+            event_log=self._log_of(keywords.get("event_log"), in_force),
         )
         settings["placement"] = placement_of(keywords["placement"], sites)
         in_force |= settings
+        keywords.pop("event_log", None)
         processes = list(self._processes)
         return Prepared(self, values, keywords, in_force, written, runner, view, processes)
 
@@ -351,6 +378,22 @@ class World(Base):
         if any(settings.get(key) is not None for key in _WRITTEN):
             raise ConfigurationError(f"`{self.name}` has no checkpoints: {NO_COPY}")
         return Interpreted(self._start, self._processes, view, self._state)
+
+    def _log_of(self, path: Any, settings: dict[str, Any]) -> str | None:
+        """The file of the event log, if a run may write it."""
+        if path is None:
+            return None
+        if not self._is_logged:
+            raise ConfigurationError(
+                f"`{self.name}` has no event log, because its rows are events, too: make it with "
+                "wl.World(…, event_log=True)"
+            )
+        asked = [key for key in _WRITTEN if settings.get(key) is not None]
+        if asked:
+            raise ConfigurationError(
+                f"an event log is of a whole run, and `{asked[0]}` of a part: leave one of them out"
+            )
+        return str(os.fspath(path))
 
 
 @dataclass
