@@ -120,6 +120,36 @@ fn an_emergency_department_is_a_network_of_queues() {
     check(&hospitals, 30_000.0, Hospitals::waits, hospitals.waits_by_theory(), 4.0);
 }
 
+/// The twins of these examples in Python commit the same: their tests expect these digests, too
+/// (`crates/warpline-python/tests/test_process_gallery.py`).
+#[test]
+fn the_digests_are_those_of_the_twins_in_python() {
+    fn digest<W: World + Clone>(world: &W, end: f64) -> String {
+        let model = Only::<Sequential, _>::new(Processes::new(world.clone()));
+        let report = Simulation::new(model).seed(7).end(end).run().expect("sound");
+        report.digest.to_string()
+    }
+    let found = [
+        ("machine_shop", digest(&machine_shop::Shop::EXAMPLE, 2_000.0)),
+        ("closed_network", digest(&closed_network::Network::EXAMPLE, 50.0)),
+        ("inventory", digest(&inventory::Shops::EXAMPLE, 60.0)),
+        ("priority", digest(&priority::Desks::EXAMPLE, 100.0)),
+        ("token_ring", digest(&token_ring::Rings::EXAMPLE, 200.0)),
+        ("car_wash", digest(&car_wash::Wash::EXAMPLE, 500.0)),
+        ("emergency", digest(&emergency::Hospitals::EXAMPLE, 500.0)),
+    ];
+    let expected = [
+        ("machine_shop", "6fea774b8a1fb3e6"),
+        ("closed_network", "744ce1df73a9da2d"),
+        ("inventory", "c85a637cb119e32b"),
+        ("priority", "4d791e038f26561e"),
+        ("token_ring", "c4ca91aed51ab2b9"),
+        ("car_wash", "c927d0d18fd3d38e"),
+        ("emergency", "b94155c71a3b24e8"),
+    ];
+    assert_eq!(found.each_ref().map(|(name, digest)| (*name, digest.as_str())), expected);
+}
+
 /// The log beside the example is what it writes.
 #[test]
 fn an_event_log_is_as_stored() {

@@ -1,7 +1,7 @@
-"""Emergency departments: patients come to triage, wait for a doctor, and some of them go to X-ray and
-back. Each place is a site, and patients travel between them, so that the places of all hospitals run
-at the same time. The *event log* has each patient's way, for tools that animate it (vidigi) or mine
-it (pm4py): `event_logs` has both.
+"""Emergency departments: patients come to triage, wait for a doctor, and some of them go to X-ray
+and back. Each place is a site, and patients travel between them, so that the places of all
+hospitals run at the same time. The *event log* has each patient's way, for tools that animate it
+(vidigi) or mine it (pm4py): `event_logs` has both.
 
     python emergency.py [LOG.csv]
 

@@ -1,8 +1,8 @@
 """Event logs of processes: what a world in Python writes is what the same world in Rust writes, and
 other tools take it: vidigi animates one, and pm4py mines it.
 
-Mutations that turn this red: `has_event_log` is false; `logged` gives the log to another world than
-the one that runs; `LogFile` does not finish the log; `_log_of` lets a part of a run write one.
+Mutations that turn this red: a world is never logged; `_log_of` lets a part of a run write one, or
+a world that is not logged; `open` and `sweep` take a log.
 """
 
 import importlib.util
@@ -34,7 +34,8 @@ RUNS = [
 
 
 def example(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / "event_logs" / f"{name}.py")
+    path = ROOT / "examples" / "event_logs" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

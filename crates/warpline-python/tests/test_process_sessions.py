@@ -1,8 +1,8 @@
 """Sessions of worlds: runs of processes that stop, are looked at, branched, saved and resumed.
 
-Mutations that turn this red: `session_states` returns the states of the last report; `arrival` takes
-the first words for all; `first_words` leaves out the place for where a process goes on; `branch`
-goes on in the interpreter; the identity of a world has no key of its code.
+Mutations that turn this red: `first_words` leaves out the place for where a process goes on;
+`branch` or `save` goes on in the interpreter; `_runner` resumes there; the identity of a world has
+no key of its code, or no parameters; `prepared_for` does not compare the keys.
 """
 
 import sys
