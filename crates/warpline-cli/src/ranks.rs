@@ -10,7 +10,7 @@ use warpline::{
     files,
     settings::{Aggregation, Placement, Schedule, Synchronization, SynchronizationKind, Weights},
 };
-use warpline_net::launched_by_mpi;
+use warpline_net::{MpiError, NetError, launched_by_mpi};
 
 use crate::{
     failure::Failure,
@@ -191,7 +191,16 @@ impl Launch {
             return Err(Failure::Configuration(message));
         }
         let transport = warpline_net::MpiTransport::connect(workers + 1);
-        Ok(Self::Mpi(transport.map_err(RunError::from)?))
+        Ok(Self::Mpi(transport.map_err(Self::not_joined)?))
+    }
+
+    /// Why this process cannot join the others: mostly because of the library that it found.
+    fn not_joined(error: NetError) -> Failure {
+        match error {
+            NetError::Mpi(MpiError::Failed { .. }) => RunError::Net(error).into(),
+            NetError::Mpi(error) => Failure::Configuration(error.to_string()),
+            other => RunError::Net(other).into(),
+        }
     }
 
     /// For runs that are dealt to processes as wholes: joins the others that `mpirun` has started,
@@ -199,7 +208,8 @@ impl Launch {
     pub(crate) fn of_whole_runs() -> Result<Self, Failure> {
         match launched_by_mpi() {
             Some(processes) if processes > 1 => {
-                Ok(Self::Mpi(warpline_net::MpiTransport::connect(1).map_err(RunError::from)?))
+                let transport = warpline_net::MpiTransport::connect(1);
+                Ok(Self::Mpi(transport.map_err(Self::not_joined)?))
             }
             _ => Ok(Self::Here(1)),
         }
@@ -285,7 +295,7 @@ impl Launch {
     pub(crate) fn failure(&self, error: RunError) -> Failure {
         if let (Self::Mpi(transport), RunError::Net(error)) = (self, &error)
             // Otherwise rank 0 has informed the other ranks, and reports to the user.
-            && !matches!(error, warpline::error::NetError::Ended { .. })
+            && !matches!(error, NetError::Ended { .. })
         {
             crate::failure::print_error(error);
             transport.abort(1);

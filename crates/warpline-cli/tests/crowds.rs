@@ -107,3 +107,34 @@ fn crowds_of_ranks_are_merged() {
         assert!(remarks.contains(&format!("{ranks} ranks on")), "`{line}`: {remarks}");
     }
 }
+
+/// A rank whose launcher goes with no MPI library that is there says which files it has tried, and
+/// a library of another launcher is refused. Without a launcher nothing is loaded.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_rank_without_its_library_says_what_it_tried() {
+    let at = tempdir().expect("a folder");
+    let tried = |lines: &[&str], launcher: Option<&str>| {
+        for line in lines {
+            let mut command = command(at.path(), line);
+            command.env("WARPLINE_MPI", "libc.so.6");
+            let output = command.envs(launcher.map(|name| (name, "2"))).output().expect("it runs");
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(
+                output.status.code(),
+                Some(if launcher.is_some() { 2 } else { 0 }),
+                "{stderr}"
+            );
+            let says = ["libc.so.6: ", "MPI_Initialized", "what to do: set WARPLINE_MPI"];
+            assert!(
+                launcher.is_none() || says.iter().all(|part| stderr.contains(part)),
+                "{stderr}"
+            );
+        }
+    };
+    let lines =
+        ["run phold --lps 4 --population 4 --end 1 --quiet", "sweep phold --end 1 --vary lps=4,8"];
+    tried(&lines, Some("OMPI_COMM_WORLD_SIZE"));
+    tried(&lines, Some("PMI_SIZE"));
+    tried(&lines, None);
+}

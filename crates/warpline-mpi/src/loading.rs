@@ -30,7 +30,11 @@ pub(crate) fn load() -> Result<(PathBuf, Box<dyn Calls>), MpiError> {
     for path in search::candidates() {
         match open(&path) {
             Ok(calls) => return Ok((path, calls)),
-            Err(why) => tried.push((path, why)),
+            Err(why) => {
+                // The dynamic linker begins with the file, and so does the line that this becomes.
+                let why = why.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&why);
+                tried.push((path, why.to_owned()));
+            }
         }
     }
     Err(MpiError::NoLibrary { tried })

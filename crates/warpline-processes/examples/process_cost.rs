@@ -1,7 +1,8 @@
 //! What processes cost beside hand-written events: the same models, with the same digests, in turn
 //! on each engine with one worker per core. It prints medians of wall time per event, and of their
-//! ratio in each round; and, as `crowd`, what an event costs with 10 000 processes that wait at
-//! each of four sites beside one with 10.
+//! ratio in each round; as `crowd`, what an event costs with 10 000 processes that wait at each of
+//! four sites beside one with 10; and, as `stations`, what `auto` gains by all cores on closed
+//! networks of so many stations: the sequential engine's time, its own, and the quotient.
 //!
 //! ```sh
 //! cargo run --release -p warpline-processes --features measurements --example process_cost
@@ -11,7 +12,7 @@
 
 use std::time::Instant;
 
-use warpline::{Engine, Model, Sequential, Simulation, Speculative, TimeWarp};
+use warpline::{Auto, Engine, Model, Sequential, Simulation, Speculative, TimeWarp};
 use warpline_processes::Processes;
 
 use closed_network::Network;
@@ -53,6 +54,28 @@ fn main() {
             || network::ByHand(net()),
         );
     }
+    if is_wanted("auto") {
+        for (stations, end) in [(64, 100_000.0), (256, 30_000.0), (1024, 8000.0)] {
+            all_cores(stations, end);
+        }
+    }
+}
+
+/// What all cores gain under `auto`, in runs of about half a second.
+fn all_cores(stations: usize, end: f64) {
+    let network =
+        || Processes::new(Network { stations, customers: 4 * stations, service: 1.0, way: 1.0 });
+    let (mut one, mut all, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let (alone, digest) = time(network(), Sequential::default().into(), end);
+        let (together, same) = time(network(), Auto::default().into(), end);
+        assert_eq!(digest, same, "{stations} stations: both commit the same events");
+        one.push(alone);
+        all.push(together);
+        ratios.push(alone / together);
+    }
+    let [one, all, ratio] = [one, all, ratios].map(median);
+    println!("stations {stations:<12} {one:6.1} ns  {all:6.1} ns  {ratio:5.2}");
 }
 
 /// What an event costs with many customers at each of a few stations, by what it costs with few.
