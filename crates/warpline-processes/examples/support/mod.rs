@@ -39,9 +39,10 @@ fn draw(picture: &Picture) {
         }
         _ => return,
     };
-    let unit = Some(&picture.unit).filter(|unit| !unit.is_empty());
-    let unit = unit.map(|unit| format!(" ({unit})")).unwrap_or_default();
-    println!("\n{}{unit}", picture.title);
+    match &*picture.unit {
+        "" => println!("\n{}", picture.title),
+        unit => println!("\n{} ({unit})", picture.title),
+    }
     let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     for (label, value) in labels.iter().zip(values) {
         let bar = "#".repeat((WIDTH * value / most).round() as usize);
