@@ -38,6 +38,21 @@ struct SessionsPage;
 #[doc = include_str!("../../../docs/ranks.md")]
 struct RanksPage;
 
+/// The programs of the guide, compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/first-model.md")]
+struct FirstModelPage;
+
+/// What is wrong on purpose, and what is said of it.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/right.md")]
+struct RightPage;
+
+/// A run, event by event.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/wrong.md")]
+struct WrongPage;
+
 pub mod any_model;
 mod auto;
 mod checks;
