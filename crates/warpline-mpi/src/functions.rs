@@ -12,7 +12,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use libloading::os::unix::Library;
+use libloading::Library;
 
 use crate::interface::{Handle, Status};
 

@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use libloading::Library;
 
 use crate::{
     MpiError,
@@ -42,11 +42,8 @@ pub(crate) fn load() -> Result<(PathBuf, Box<dyn Calls>), MpiError> {
 
 /// Loads the library in this file.
 fn open(path: &Path) -> Result<Box<dyn Calls>, String> {
-    // Open MPI loads parts of itself, which look for its functions among those of the program.
-    // SAFETY: MPI-D; an MPI library may be loaded at any time.
-    let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
     // MPI-E: its threads and handlers at exit may outlive every owner of it.
-    let library = mem::ManuallyDrop::new(library.map_err(|error| said(&error))?);
+    let library = mem::ManuallyDrop::new(library(path).map_err(|error| said(&error))?);
     if has(&library, interface::OPEN_MPI_WORLD) {
         let constants = interface::open_mpi(|name| address(&library, name))?;
         Ok(Box::new(Interface { functions: Functions::<*mut c_void>::of(&library)?, constants }))
@@ -57,6 +54,21 @@ fn open(path: &Path) -> Result<Box<dyn Calls>, String> {
         let constants = interface::MPICH;
         Ok(Box::new(Interface { functions: Functions::<c_int>::of(&library)?, constants }))
     }
+}
+
+/// Open MPI loads parts of itself, which look for its functions among those of the program.
+#[cfg(unix)]
+fn library(path: &Path) -> Result<Library, libloading::Error> {
+    use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+    // SAFETY: MPI-D; an MPI library may be loaded at any time.
+    unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.map(Into::into)
+}
+
+/// No library has a name that `search` knows there, but one can be named.
+#[cfg(not(unix))]
+fn library(path: &Path) -> Result<Library, libloading::Error> {
+    // SAFETY: MPI-D; an MPI library may be loaded at any time.
+    unsafe { Library::new(path) }
 }
 
 /// Whether the library has the standard interface. One that knows of it and has another one says
@@ -106,8 +118,7 @@ mod tests {
     fn a_library_stays() {
         let refused = open(Path::new("libc.so.6")).err();
         assert!(refused.is_some());
-        // SAFETY: the C library may be loaded at any time.
-        let library = unsafe { Library::open(Some("libc.so.6"), RTLD_NOW) };
-        assert!(address(&library.expect("it is loaded"), "malloc").is_ok());
+        let library = library(Path::new("libc.so.6")).expect("it is loaded");
+        assert!(address(&library, "malloc").is_ok());
     }
 }
