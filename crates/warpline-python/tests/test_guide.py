@@ -47,5 +47,7 @@ def test_the_first_model_is_that_of_rust(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_processes_have_the_figures_of_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = run(GUIDE / "coming-from.md", tmp_path, capsys).splitlines()
-    shown = "\n".join(blocks(GUIDE / "coming-from.md", "text")).splitlines()
-    assert printed[-2:] == shown[-2:] == ["31740 waits, 15.69 minutes on average", "16.03 ± 0.68 minutes"]
+    # SimPy draws other numbers; the processes draw those of the events on the first page.
+    assert printed[-2:] == ["31740 waits, 15.69 minutes on average", "16.03 ± 0.68 minutes"]
+    shown = blocks(GUIDE / "coming-from.md", "text")
+    assert "\n".join(printed[:1]) + "\n" in shown and "\n".join(printed[1:]) + "\n" in shown
