@@ -5,8 +5,9 @@ mod common;
 
 use std::{num::NonZero, path::Path, thread};
 
-use common::{refuses, stdout};
+use common::{command, refuses, stdout};
 use serde_json::Value;
+use tempfile::tempdir;
 
 const MODEL: &str = "run phold --lps 4 --population 16 --lookahead 0.5 --end 20";
 
