@@ -90,7 +90,7 @@ pub use call::{CallError, Command};
 pub use open::OpenSession;
 pub use progress::{Caller, Status};
 pub use warpline_models::catalog::{
-    Domain, Entry, ModelParams, Parameters, Recorded, Recording, Refusal, entry,
+    Domain, Entry, ModelParams, Parameters, Recorded, Recording, Refusal, TimeUnit, entry,
 };
 
 /// Runs the command for these models on the command line of this process.

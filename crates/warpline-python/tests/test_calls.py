@@ -49,6 +49,12 @@ def test_replications_have_intervals() -> None:
     assert set(report.half_width_95) == set(report.results)
 
 
+def test_a_text_is_what_the_command_reads() -> None:
+    """Red when a text is taken apart into its letters."""
+    table = wl.sweep("phold", {"seed": "1:3"}, lps=8, end=5, engine="sequential")
+    assert list(table["seed"]) == [1, 2, 3]
+
+
 def test_sweeps_are_tables() -> None:
     table = wl.sweep("phold", {"remote": [0.1, 0.9], "seed": range(1, 3)}, lps=64, end=20)
     assert table.column("remote") == [0.1, 0.1, 0.9, 0.9]

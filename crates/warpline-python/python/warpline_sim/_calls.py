@@ -78,12 +78,18 @@ def sweep(
     table has the rows that are done.
 
     ``wl.sweep("pcs", {"channels": range(8, 13), "seed": [1, 2]}, end=300)``
+
+    A text has values as the command takes them: ``{"channels": "8:12"}``.
     """
     def text(value: Any) -> str:
         word = _word(value)
         return ("on" if word else "off") if isinstance(word, bool) else str(word)
 
-    values = [(key, [text(value) for value in some]) for key, some in vary.items()]
+    # A text is a list or a range as the command reads it, such as "1:5", and no list of letters.
+    values = [
+        (key, [some] if isinstance(some, str) else [text(value) for value in some])
+        for key, some in vary.items()
+    ]
     with _progress.shown(progress, model) as show:
         return Table(json.loads(_native.sweep(model, values, settings_of(settings), show)))
 

@@ -89,7 +89,11 @@ class Base:
         keywords: dict[str, Any],
     ) -> Table:
         """Runs the model for every combination of values."""
-        varied = {key: list(values) for key, values in (vary or {}).items()}
+        # A text is one value, and no list of letters.
+        varied = {
+            key: [values] if isinstance(values, str) else list(values)
+            for key, values in (vary or {}).items()
+        }
         fields = [name for name in varied if name in self._params.fields]
         base = self._values(params)
         points = list(itertools.product(*varied.values()))
