@@ -156,18 +156,23 @@ fn weights(text: &str) -> Result<FromFile<Weights>, String> {
     Ok(FromFile { value: Weights::Table(table), file: Some(text.into()) })
 }
 
+/// How many processes `mpirun` has started, if this is one of several.
+fn processes() -> Option<usize> {
+    launched_by_mpi().filter(|&processes| processes > 1)
+}
+
 /// Whether this is one of several processes that `mpirun` has started.
 pub(crate) fn is_one_of_many() -> bool {
-    launched_by_mpi().is_some_and(|processes| processes > 1)
+    processes().is_some()
 }
 
 /// Refuses a command that several MPI processes cannot carry out together.
 pub(crate) fn refuse_mpi_for(command: &str) -> Result<(), Failure> {
-    match launched_by_mpi() {
-        Some(processes) if processes > 1 => Err(Failure::Configuration(format!(
+    match processes() {
+        Some(processes) => Err(Failure::Configuration(format!(
             "`{command}` is for a single process, but mpirun has started {processes}"
         ))),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -182,37 +187,30 @@ pub(crate) enum Launch {
 impl Launch {
     /// Joins the others that `mpirun` has started, if it has; `workers` are those of each rank.
     pub(crate) fn new(args: &RankArgs, workers: usize) -> Result<Self, Failure> {
-        let Some(processes) = launched_by_mpi().filter(|&processes| processes > 1) else {
-            return Ok(Self::Here(args.ranks));
-        };
+        let Some(processes) = processes() else { return Ok(Self::Here(args.ranks)) };
         if args.ranks > 1 {
             let message =
                 format!("--ranks has no place in a run of {processes} processes under mpirun");
             return Err(Failure::Configuration(message));
         }
-        let transport = warpline_net::MpiTransport::connect(workers + 1);
-        Ok(Self::Mpi(transport.map_err(Self::not_joined)?))
+        Self::join(workers + 1)
     }
 
-    /// Why this process cannot join the others: mostly because of the library that it found.
-    fn not_joined(error: NetError) -> Failure {
-        match error {
+    /// Joins the others, each with this number of ports. What keeps it from that is mostly the
+    /// library that it found.
+    fn join(ports: usize) -> Result<Self, Failure> {
+        let transport = warpline_net::MpiTransport::connect(ports);
+        transport.map(Self::Mpi).map_err(|error| match error {
             NetError::Mpi(MpiError::Failed { .. }) => RunError::Net(error).into(),
             NetError::Mpi(error) => Failure::Configuration(error.to_string()),
             other => RunError::Net(other).into(),
-        }
+        })
     }
 
     /// For runs that are dealt to processes as wholes: joins the others that `mpirun` has started,
     /// if it has.
     pub(crate) fn of_whole_runs() -> Result<Self, Failure> {
-        match launched_by_mpi() {
-            Some(processes) if processes > 1 => {
-                let transport = warpline_net::MpiTransport::connect(1);
-                Ok(Self::Mpi(transport.map_err(Self::not_joined)?))
-            }
-            _ => Ok(Self::Here(1)),
-        }
+        if is_one_of_many() { Self::join(1) } else { Ok(Self::Here(1)) }
     }
 
     /// The way to the other processes, if there are any.

@@ -60,19 +60,21 @@ pub(crate) fn execute(
     let launch = Launch::of_whole_runs()?;
     // A failure before anything runs ends the other ranks, too.
     let failed = |failure| launch.give_up(failure);
-    let sweep = checked(application, words, args).map_err(failed)?;
+    let output = args.common.output.as_deref();
+    let format = args.format.unwrap_or_else(|| table::default_format(output));
+    let sweep = checked(application, words, args, format).map_err(failed)?;
     if let Some(transport) = launch.transport()
         && !launch.is_first()
     {
         let caller = Caller { stop: interrupt::flag(), show: &|_| {} };
-        return dealing::work(&sweep, transport, caller, None).map_err(|_| Failure::Silent);
+        let pool = pool(sweep.jobs(sweep.runs())).map_err(failed)?;
+        return dealing::work(&sweep, transport, &pool, caller, None).map_err(|_| Failure::Silent);
     }
-    let output = args.common.output.as_deref();
-    if args.format.unwrap_or_else(|| table::default_format(output)) == TableFormat::Text {
+    if format == TableFormat::Text {
         let output = Output::open(output).map_err(failed)?;
         return execute_as_text(application, words, &sweep, &launch, output);
     }
-    execute_as_table(args, &sweep, &launch)
+    execute_as_table(args, format, &sweep, &launch)
 }
 
 /// The sweep of a command line, and whether its rows can be written as it says.
@@ -80,14 +82,13 @@ fn checked<'a>(
     application: &Application,
     words: &[OsString],
     args: &'a SweepArgs,
+    format: TableFormat,
 ) -> Result<Sweep<'a>, Failure> {
     let sweep = Sweep::new(application, words, args)?;
     sweep.points.iter().try_for_each(|Point { params, common, .. }| {
         params.files().printing_unless(common.output.as_deref()).check()
     })?;
-    let path = args.common.output.as_deref();
-    let format = args.format.unwrap_or_else(|| table::default_format(path));
-    table::check(format, path)?;
+    table::check(format, args.common.output.as_deref())?;
     if format == TableFormat::Text && args.resume {
         let what = "--resume goes on with rows of csv or json, and not with --format text";
         return Err(Failure::Configuration(what.to_owned()));
@@ -96,9 +97,13 @@ fn checked<'a>(
 }
 
 /// One row per run, for programs; the rows of an earlier call stay if this one resumes it.
-fn execute_as_table(args: &SweepArgs, sweep: &Sweep<'_>, launch: &Launch) -> Result<(), Failure> {
+fn execute_as_table(
+    args: &SweepArgs,
+    format: TableFormat,
+    sweep: &Sweep<'_>,
+    launch: &Launch,
+) -> Result<(), Failure> {
     let path = args.common.output.as_deref();
-    let format = args.format.unwrap_or_else(|| table::default_format(path));
     let opened = || match path.filter(|_| args.resume) {
         Some(path) => Rows::resume(path, format, &sweep.names()),
         None => Ok((Rows::new(Output::open(path)?, format)?, BTreeSet::new())),
@@ -228,9 +233,14 @@ impl<'a> Sweep<'a> {
         write: &mut dyn FnMut(usize, Row) -> Result<(), Failure>,
     ) -> Vec<Failure> {
         let Some(transport) = launch.transport() else { return self.run(caller, done, write) };
+        let pool = match pool(self.jobs(self.runs())) {
+            Ok(pool) => pool,
+            // The others would wait for this rank.
+            Err(failure) => return vec![launch.give_up(failure)],
+        };
         let left = (0..self.runs()).filter(|number| !done.contains(number));
         let dealer = Dealer::new(left, caller, write);
-        let worked = dealing::work(self, transport, caller, Some(&dealer));
+        let worked = dealing::work(self, transport, &pool, caller, Some(&dealer));
         told(dealer.into_failures().into_iter().chain(worked.err()).collect())
     }
 

@@ -29,7 +29,13 @@ pub fn has_mpirun() -> bool {
 /// those of the program.
 #[must_use]
 pub fn mpirun(ranks: usize, program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new("mpirun");
+    launch_by("mpirun", ranks, program)
+}
+
+/// The same by another launcher, which is known by its name or its path.
+#[must_use]
+pub fn launch_by(launcher: impl AsRef<OsStr>, ranks: usize, program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(launcher);
     command.args(["-n", &ranks.to_string()]).arg(program);
     // For Open MPI: a container's user is often root, and has few cores.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");

@@ -44,7 +44,7 @@ mod search;
 
 use std::path::PathBuf;
 
-pub use launch::{has_mpirun, launched_by_mpi, mpirun};
+pub use launch::{has_mpirun, launch_by, launched_by_mpi, mpirun};
 pub use library::{Library, Message, Transfer};
 
 /// The variable of the environment that names the file of the MPI library.

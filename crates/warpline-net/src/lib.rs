@@ -35,4 +35,4 @@ pub use outbox::{Aggregation, Outbox, Threshold, Traffic, append};
 pub use parcel::{HEADER_BYTES, Malformed, Opened, Parcel};
 pub use threads::{ThreadTransport, network};
 pub use transport::{Address, NetError, Received, Transport};
-pub use warpline_mpi::{MpiError, has_mpirun, launched_by_mpi, mpirun};
+pub use warpline_mpi::{MpiError, has_mpirun, launch_by, launched_by_mpi, mpirun};

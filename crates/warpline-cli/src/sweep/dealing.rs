@@ -37,7 +37,7 @@ use warpline_graph::runtime::{Runtime, RuntimeError, Scheduler, Thread, Worker};
 use warpline_net::{Address, Aggregation, Transport};
 
 use super::Sweep;
-use crate::{failure::Failure, progress::Caller, run::pool, table::Row};
+use crate::{failure::Failure, progress::Caller, table::Row};
 
 /// Who has the queue and writes rows.
 const DEALER: Address = Address { rank: 0, port: 0 };
@@ -113,15 +113,16 @@ impl fmt::Debug for Dealer<'_> {
     }
 }
 
-/// Works at this rank until there are no runs left. Rank 0 has the dealer.
+/// Works at this rank, with a run on each thread of the pool, until there are no runs left. Rank 0
+/// has the dealer.
 pub(super) fn work(
     sweep: &Sweep<'_>,
     transport: &dyn Transport,
+    pool: &rayon::ThreadPool,
     caller: Caller<'_>,
     dealer: Option<&Dealer<'_>>,
 ) -> Result<(), Failure> {
-    let jobs = sweep.jobs(sweep.runs());
-    let pool = pool(jobs)?;
+    let jobs = pool.current_num_threads();
     let (numbers, dealt) = mpsc::channel::<Option<usize>>();
     let (done, outcomes) = mpsc::channel();
     let dealt = Mutex::new(dealt);
@@ -256,7 +257,7 @@ mod tests {
     use warpline_net::network;
 
     use super::*;
-    use crate::{Application, application::Request, args::SweepArgs};
+    use crate::{Application, application::Request, args::SweepArgs, run::pool};
 
     const LINE: &str = "sweep phold --lps 8 --population 16 --end 5 --vary lookahead=0.25,0.5 \
                         --replications 5 --engine sequential --jobs 2 --quiet";
@@ -270,6 +271,10 @@ mod tests {
         let Request::Sweep(_, args, _): Request = request else { unreachable!("a sweep") };
         let args: &SweepArgs = &args;
         then(&Sweep::new(&application, &words, args).expect("a sweep"))
+    }
+
+    fn threads(sweep: &Sweep<'_>) -> rayon::ThreadPool {
+        pool(sweep.jobs(sweep.runs())).expect("threads")
     }
 
     /// Deals a sweep to this number of ranks, which are threads. Returns the numbers of the rows in
@@ -293,9 +298,12 @@ mod tests {
             let dealer = Dealer::new(0..sweep.runs(), caller(), &mut write);
             thread::scope(|scope| {
                 for end in others {
-                    scope.spawn(move || with_sweep(line, |sweep| work(sweep, end, caller(), None)));
+                    scope.spawn(move || {
+                        with_sweep(line, |sweep| work(sweep, end, &threads(sweep), caller(), None))
+                    });
                 }
-                work(sweep, first, caller(), Some(&dealer)).expect("no rank is lost");
+                work(sweep, first, &threads(sweep), caller(), Some(&dealer))
+                    .expect("no rank is lost");
             });
             let failures = dealer.into_failures();
             (rows, failures)

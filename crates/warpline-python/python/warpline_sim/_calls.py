@@ -30,6 +30,12 @@ def _word(value: Any) -> Any:
     return str(value)
 
 
+def choices(values: Iterable[Any]) -> list[Any]:
+    """The values of something that is varied. A text is one of them, as the command reads it (a
+    list, or a range such as "1:5"), and no list of letters."""
+    return [values] if isinstance(values, str) else list(values)
+
+
 def settings_of(keywords: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Keywords as the native part takes them."""
     return [(key, _word(value)) for key, value in keywords.items() if value is not None]
@@ -85,11 +91,7 @@ def sweep(
         word = _word(value)
         return ("on" if word else "off") if isinstance(word, bool) else str(word)
 
-    # A text is a list or a range as the command reads it, such as "1:5", and no list of letters.
-    values = [
-        (key, [some] if isinstance(some, str) else [text(value) for value in some])
-        for key, some in vary.items()
-    ]
+    values = [(key, [text(value) for value in choices(some)]) for key, some in vary.items()]
     with _progress.shown(progress, model) as show:
         return Table(json.loads(_native.sweep(model, values, settings_of(settings), show)))
 

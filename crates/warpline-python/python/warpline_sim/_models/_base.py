@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import _progress
-from .._calls import Progress, settings_of
+from .._calls import Progress, choices, settings_of
 from .._errors import ConfigurationError, ModelError
 from .._report import Report
 from .._table import Table
@@ -89,11 +89,7 @@ class Base:
         keywords: dict[str, Any],
     ) -> Table:
         """Runs the model for every combination of values."""
-        # A text is one value, and no list of letters.
-        varied = {
-            key: [values] if isinstance(values, str) else list(values)
-            for key, values in (vary or {}).items()
-        }
+        varied = {key: choices(values) for key, values in (vary or {}).items()}
         fields = [name for name in varied if name in self._params.fields]
         base = self._values(params)
         points = list(itertools.product(*varied.values()))
