@@ -344,7 +344,9 @@ fn difference(one: &RunReport, other: &RunReport) -> Option<String> {
     (told(one) != told(other)).then(|| {
         format!(
             "--verify found a difference: {} events were committed, digest {}; {} {}, digest {} \
-             (seed {})",
+             (seed {})\n  what to do: run it with --engine saving-check, which names a field that \
+             is not saved, or what a handler depends on that it should not; if that finds nothing, \
+             it is a bug of Warpline: please report it",
             one.report.committed_events,
             one.report.digest,
             one.compared_with(),

@@ -49,6 +49,7 @@ mod grid;
 mod memory;
 mod paying;
 mod regrid;
+mod repeating;
 mod rollback;
 mod sending;
 mod shared;
@@ -56,6 +57,7 @@ mod shared;
 mod simulated;
 mod sparse;
 mod stretch;
+mod survey;
 mod width;
 mod window;
 pub(crate) mod words;
@@ -302,6 +304,10 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         cut.pending.len()
     );
     let sent: u64 = cut.lps.iter().map(|lp| lp.core.sent).sum();
-    assert_eq!(sent, all_committed + left, "SPEC-D: events were lost or doubled");
+    if sent != all_committed + left {
+        // SPEC-D.
+        shared.fail_to_repeat(0, None, None);
+        return Err(shared.failure.take());
+    }
     Ok((Leg { interrupted, last_time, totals, details, cut }, width))
 }

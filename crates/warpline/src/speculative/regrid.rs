@@ -15,7 +15,7 @@
 //!   border: that is, if its sequence number is below the number that the sender has sent by then.
 
 use std::{
-    mem::{self, needs_drop},
+    mem,
     ops::ControlFlow,
     sync::{Mutex, PoisonError, atomic::AtomicI32},
 };
@@ -23,7 +23,7 @@ use std::{
 use warpline_core::{Model, VirtualTime};
 
 use super::{
-    event::{Event, Parity, annihilate, first_time},
+    event::{Event, Parity, first_time},
     grid::{Grid, NEVER},
     sending::Opened,
     stretch::{Stretch, Until},
@@ -126,7 +126,7 @@ impl<M: Model, B> Regrid<M, B> {
     }
 
     /// Whether the event was sent before the border (REGRID-B).
-    fn is_valid<E>(&self, event: &Event<E>) -> bool {
+    pub(super) fn is_valid<E>(&self, event: &Event<E>) -> bool {
         // Ordering: Relaxed; a barrier lies between.
         event.key.sequence() < self.sent[event.key.sender().index()].load(Ordering::Relaxed)
     }
@@ -180,7 +180,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let given_up = Reduction { lbts: width.to_bits(), flags: u64::from(self.has_given_up) };
         let Reduction { lbts: width, flags } = self.reduce(given_up, None)?;
         (self.base_width, self.has_given_up) = (f64::from_bits(width), flags > 0);
-        self.keep_valid(&mut pending);
+        let mut stray = self.keep_valid(&mut pending);
         let is_over = reason.has(Reason::STOP) || shared.failure.is_known();
         // Ordering: Relaxed, here and below; barriers lie before and after.
         let events = shared.regrid.stretch_events.load(Ordering::Relaxed);
@@ -188,7 +188,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let is_blind = is_start && !self.base_width.is_finite();
         let is_stretch = !is_over && (events > 0 || is_blind || reason.has(Reason::STOPPED));
         if is_over || is_stretch {
-            self.empty_calendar(&mut pending);
+            stray = self.empty_calendar(&mut pending).or(stray);
         }
         let (count, mut first) = self.survey(&pending);
         if is_start && shared.cut.is_none() {
@@ -197,10 +197,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         shared.regrid.pending.fetch_add(count, Ordering::Relaxed);
         shared.regrid.owned.fetch_add(self.owned_by(&pending), Ordering::Relaxed);
         first = self.meet(first)?;
-        debug_assert!(
-            self.sender.me > 0 || shared.regrid.is_complete(shared.words.committed()),
-            "REGRID-B: events were lost or doubled"
-        );
+        let is_wrong = self.sender.me == 0 && !shared.regrid.is_complete(shared.words.committed());
         self.count_anew();
         if is_blind && is_stretch {
             first = self.begin_blindly(first, &mut pending, monitor)?;
@@ -215,8 +212,14 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
                 shared.write_outputs(0, &mut self.sender.error_context, u64::MAX);
             }
         }
-        self.meet(0)?;
-        if is_over || shared.failure.is_known() || first == u64::MAX {
+        // Not earlier, because until here all must do the same.
+        if stray.is_some() || is_wrong {
+            shared.fail_to_repeat(self.sender.me, stray.map(|anti| anti.sender()), None);
+        }
+        // Agreed: who is the first to go on may fail before the last has looked.
+        let failed = Reduction { lbts: 0, flags: u64::from(shared.failure.is_known()) };
+        let failed = self.reduce(failed, None)?.flags > 0;
+        if is_over || failed || first == u64::MAX {
             self.end(reason, first, pending);
             return ControlFlow::Break(());
         }
@@ -321,7 +324,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             // Ordering: Relaxed; a barrier lies between.
             shared.regrid.sent[id.index()].store(lp.core.sent, Ordering::Relaxed);
         }
-        lost as u64
+        debug_assert!(lost >= 0 || self.sender.has_failed, "fewer than none were lost");
+        lost.max(0) as u64
     }
 
     /// The first worker decides how to go on.
@@ -362,49 +366,6 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let events = EVENTS_FIRST.max(self.lps.len() / 2);
         let some = times.iter().skip(events.min(count / 2) / step).map(|time| time - first);
         some.into_iter().find(|width| *width > 0.0).unwrap_or(f64::INFINITY)
-    }
-
-    /// Counts the valid events, and finds the first time before the end, as bits.
-    fn survey(&self, pending: &[Event<B>]) -> (u64, u64) {
-        let (shared, calendar) = (self.sender.shared, &self.sender.calendar);
-        if !self.has_given_up {
-            let count = calendar.len() + pending.len() as u64;
-            return (count, first_time(calendar.due().chain(pending), shared.end));
-        }
-        debug_assert!(pending.iter().all(|event| !event.is_anti()), "SPEC-C: one is left");
-        let is_valid = |event: &&Event<B>| shared.regrid.is_valid(event);
-        let count = calendar.iter().filter(is_valid).count() + pending.len();
-        let first = first_time(calendar.due().filter(is_valid).chain(pending), shared.end);
-        (count as u64, first)
-    }
-
-    /// What the messages of the valid events own, where it is counted.
-    fn owned_by(&self, pending: &[Event<B>]) -> u64 {
-        let shared = self.sender.shared;
-        if !const { needs_drop::<Message<M>>() } || shared.settings.memory.is_none() {
-            return 0;
-        }
-        let is_valid = |event: &&Event<B>| !self.has_given_up || shared.regrid.is_valid(event);
-        let events = self.sender.calendar.iter().filter(is_valid).chain(pending);
-        let messages = events.filter_map(|event| event.message.as_ref());
-        messages.map(|message| shared.owned(message)).sum()
-    }
-
-    /// Keeps the events that were sent before the border and are not canceled (REGRID-B).
-    fn keep_valid(&self, pending: &mut Vec<Event<B>>) {
-        let regrid = &self.sender.shared.regrid;
-        pending.retain(|event| regrid.is_valid(event));
-        let mut antis = pending.extract_if(.., |event| event.is_anti()).collect();
-        annihilate(pending, &mut antis);
-        debug_assert!(antis.is_empty(), "SPEC-C: they come after their events");
-    }
-
-    /// Moves the valid events of the calendar to `pending`.
-    fn empty_calendar(&mut self, pending: &mut Vec<Event<B>>) {
-        let mut events = Vec::new();
-        self.sender.calendar.empty(&mut events);
-        self.keep_valid(&mut events);
-        pending.append(&mut events);
     }
 
     /// All events have one time, the one in `first`: handles that many one by one, and looks for a
