@@ -64,7 +64,7 @@ const CIRCLES: imports::Known<'_> = &[
     ("warpline/conservative/windows", &["remote", "sending", "shared", "worker"]),
     ("warpline/pending", &["canceling", "dary_heap"]),
     ("warpline/settings", &["engine", "parallel", "timewarp"]),
-    ("warpline/speculative", &["regrid", "sending", "shared", "stretch", "width", "worker"]),
+    ("warpline/speculative", &["regrid", "sending", "shared", "one_by_one", "width", "worker"]),
     (
         "warpline/timewarp",
         &[

@@ -213,7 +213,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
 
     /// Notes that an LP did not come through its events, because of a mistake or a panic of the
     /// model. It may yet be undone. If it is not, the events of the window are handled one by one
-    /// ([`stretch`](super::stretch)): the mistake happens again there, and is the run's failure.
+    /// ([`one_by_one`](super::one_by_one)): the mistake happens again there, and is the run's
+    /// failure.
     #[cold]
     pub(super) fn stop_after_panic(
         &mut self,

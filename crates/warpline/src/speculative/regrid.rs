@@ -3,8 +3,8 @@
 //!
 //! It is how a run begins and ends, too; how it is interrupted; how it gets out of windows that
 //! waste too much or are too large; and how events are handled that cannot be handled in windows
-//! ([`stretch`](super::stretch)). After it every worker stands where the sequential engine would
-//! stand at that border, with the same pending events.
+//! ([`one_by_one`](super::one_by_one)). After it every worker stands where the sequential engine
+//! would stand at that border, with the same pending events.
 //!
 //! # Invariants
 //!
@@ -25,8 +25,8 @@ use warpline_core::{Model, VirtualTime};
 use super::{
     event::{Event, Parity, first_time},
     grid::{Grid, NEVER},
+    one_by_one::{OneByOne, Until},
     sending::Opened,
-    stretch::{Stretch, Until},
     words::Word,
     worker::Worker,
 };
@@ -79,8 +79,8 @@ pub(super) struct Regrid<M: Model, B> {
     /// By LP: how many events it has sent by the border.
     sent: Vec<AtomicU64>,
     /// The bits of a time up to which events have to be handled one by one.
-    stretch_until: AtomicU64,
-    stretch_events: AtomicU64,
+    one_by_one_until: AtomicU64,
+    one_by_one_events: AtomicU64,
     /// A slot is the base width times 2 to this power.
     exponent: AtomicI32,
     /// Pending events of all workers.
@@ -97,8 +97,8 @@ impl<M: Model, B> Regrid<M, B> {
             reasons: AtomicU64::new(0),
             barrier: Barrier::new(workers),
             sent: (0..lps).map(|_| AtomicU64::new(0)).collect(),
-            stretch_until: AtomicU64::new(0),
-            stretch_events: AtomicU64::new(0),
+            one_by_one_until: AtomicU64::new(0),
+            one_by_one_events: AtomicU64::new(0),
             exponent: AtomicI32::new(0),
             pending: AtomicU64::new(0),
             owned: AtomicU64::new(0),
@@ -183,11 +183,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let mut stray = self.keep_valid(&mut pending);
         let is_over = reason.has(Reason::STOP) || shared.failure.is_known();
         // Ordering: Relaxed, here and below; barriers lie before and after.
-        let events = shared.regrid.stretch_events.load(Ordering::Relaxed);
+        let events = shared.regrid.one_by_one_events.load(Ordering::Relaxed);
         // If all events have one time, they say nothing about widths.
         let is_blind = is_start && !self.base_width.is_finite();
-        let is_stretch = !is_over && (events > 0 || is_blind || reason.has(Reason::STOPPED));
-        if is_over || is_stretch {
+        let is_one_by_one = !is_over && (events > 0 || is_blind || reason.has(Reason::STOPPED));
+        if is_over || is_one_by_one {
             stray = self.empty_calendar(&mut pending).or(stray);
         }
         let (count, mut first) = self.survey(&pending);
@@ -199,15 +199,15 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         first = self.meet(first)?;
         let is_wrong = self.sender.me == 0 && !shared.regrid.is_complete(shared.words.committed());
         self.count_anew();
-        if is_blind && is_stretch {
+        if is_blind && is_one_by_one {
             first = self.begin_blindly(first, &mut pending, monitor)?;
-        } else if is_stretch {
-            first = self.stretch(&mut pending, events, monitor)?;
+        } else if is_one_by_one {
+            first = self.handle_one_by_one(&mut pending, events, monitor)?;
         }
         if self.sender.me == 0 {
             shared.regrid.reasons.store(0, Ordering::Relaxed);
             shared.regrid.pending.store(0, Ordering::Relaxed);
-            shared.regrid.stretch_until.store(0, Ordering::Relaxed);
+            shared.regrid.one_by_one_until.store(0, Ordering::Relaxed);
             if shared.has_outputs() {
                 shared.write_outputs(0, &mut self.sender.error_context, u64::MAX);
             }
@@ -303,7 +303,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         {
             // Ordering: Relaxed; barriers lie between.
             let until = at.time_value().to_bits();
-            shared.regrid.stretch_until.fetch_max(until, Ordering::Relaxed);
+            shared.regrid.one_by_one_until.fetch_max(until, Ordering::Relaxed);
         }
         let mut lost = 0;
         self.has_given_up = false;
@@ -344,7 +344,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let slots = control.choose_grid();
         shared.set_widths(slots);
         // Ordering: Relaxed; a barrier lies between.
-        shared.regrid.stretch_events.store(events, Ordering::Relaxed);
+        shared.regrid.one_by_one_events.store(events, Ordering::Relaxed);
         shared.regrid.exponent.store(control.exponent, Ordering::Relaxed);
     }
 
@@ -378,7 +378,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     ) -> ControlFlow<(), u64> {
         // Ordering: Relaxed; a barrier lies before.
         let events = self.shared().regrid.pending.load(Ordering::Relaxed);
-        let next = self.stretch(pending, events, monitor)?;
+        let next = self.handle_one_by_one(pending, events, monitor)?;
         let width = f64::from_bits(self.meet(self.first_width(pending).to_bits())?);
         debug_assert!(next >= first, "the first pending event went back in time");
         let step = f64::from_bits(next) - f64::from_bits(first);
@@ -389,7 +389,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
 
     /// Lets the first worker handle events of all workers one by one: this number of them, and all
     /// up to a time if that is necessary. Returns the time of the next event, as bits.
-    fn stretch(
+    fn handle_one_by_one(
         &mut self,
         pending: &mut Vec<Event<B>>,
         events: u64,
@@ -397,7 +397,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     ) -> ControlFlow<(), u64> {
         let (shared, me) = (self.shared(), self.sender.me);
         // Ordering: Relaxed; a barrier lies before.
-        let time = f64::from_bits(shared.regrid.stretch_until.load(Ordering::Relaxed));
+        let time = f64::from_bits(shared.regrid.one_by_one_until.load(Ordering::Relaxed));
         let until = Until { events, time };
         let cut = Cut::new(mem::take(&mut self.lps), mem::take(pending));
         let lock = |worker: usize| {
@@ -411,15 +411,15 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             if shared.has_outputs() {
                 shared.write_outputs(0, &mut self.sender.error_context, u64::MAX);
             }
-            let mut stretch = Stretch::new(shared, &mut cuts);
+            let mut one_by_one = OneByOne::new(shared, &mut cuts);
             if !shared.failure.is_known() {
-                stretch.run(until, || monitor.is_to_stop());
+                one_by_one.run(until, || monitor.is_to_stop());
             }
-            self.tally.sequential += stretch.handled;
-            self.tally.processed += stretch.handled;
-            self.tally.committed += stretch.handled;
-            self.tally.last_time = self.tally.last_time.max(stretch.last_time);
-            stretch.end();
+            self.tally.sequential += one_by_one.handled;
+            self.tally.processed += one_by_one.handled;
+            self.tally.committed += one_by_one.handled;
+            self.tally.last_time = self.tally.last_time.max(one_by_one.last_time);
+            one_by_one.end();
             for (worker, cut) in cuts.into_iter().enumerate() {
                 *lock(worker) = cut;
             }

@@ -13,7 +13,7 @@
 //! balancing leaves them where they are. A worker only writes a request.
 //!
 //! A worker that comes to another thread, perhaps on another node, takes its own heap and the homes
-//! of its LPs there in the same way ([`seat`](super::seat)).
+//! of its LPs there in the same way ([`worker_with_heap`](super::worker_with_heap)).
 //!
 //! Where there are many LPs, neighbors share a home, which follows the first of them.
 //!
@@ -44,7 +44,7 @@ use warpline_core::{LpId, mix};
 use warpline_memory::{Home, Realigned, Residency, Route};
 
 use crate::{
-    run::station,
+    run::thread_resources,
     settings::{MemoryPlacement, TimeWarp},
 };
 
@@ -385,7 +385,8 @@ pub(super) fn counters(
     memory: Option<&LpMemory>,
     of_workers: &mut dyn Iterator<Item = Option<Residency>>,
 ) -> Vec<(&'static str, u64)> {
-    let mut counters = station::counters(&mut of_workers.chain([memory.map(LpMemory::residency)]));
+    let mut counters =
+        thread_resources::counters(&mut of_workers.chain([memory.map(LpMemory::residency)]));
     counters.extend(memory.map(LpMemory::of_daemons).unwrap_or_default());
     counters
 }
