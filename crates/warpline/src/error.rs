@@ -31,6 +31,11 @@ impl ConfigError {
     pub fn check(ok: bool, key: &str, value: impl ToString, allowed: &str) -> Result<(), Self> {
         if ok { Ok(()) } else { Err(Self::new(key, value, allowed)) }
     }
+
+    /// Refuses a number that is 0 or above `max`.
+    pub(crate) fn from_one(key: &str, value: usize, max: usize) -> Result<(), Self> {
+        Self::check((1..=max).contains(&value), key, value, &format!("from 1 to {max}"))
+    }
 }
 
 /// Why a checkpoint could not be written, or not be read.

@@ -10,7 +10,7 @@ use std::{
 
 use warpline_core::{Model, Place};
 
-use super::common::ErrorContext;
+use super::error_context::ErrorContext;
 use crate::{HeapMemory, RunError, event::Message, handling::Halt};
 
 /// The budget for pending events, shared by all workers of a rank.
