@@ -33,6 +33,11 @@ struct Readme;
 #[doc = include_str!("../../../docs/sessions.md")]
 struct SessionsPage;
 
+/// The programs of the page about replications, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/output-analysis.md")]
+struct OutputAnalysisPage;
+
 /// The example of the page about ranks, compiled and run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/ranks.md")]
