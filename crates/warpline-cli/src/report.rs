@@ -378,13 +378,14 @@ fn heap_memory(heap: HeapMemory) -> String {
     match heap {
         HeapMemory::None => String::new(),
         HeapMemory::Counted(peak) => {
-            format!(", with up to {} that messages and states own on the heap", bytes(peak))
+            format!(", with up to {} that messages and saved states own on the heap", bytes(peak))
         }
         HeapMemory::NotSaid => {
-            ", without what messages and states own on the heap: the model does not say".into()
+            ", without what messages and saved states own on the heap: the model does not say"
+                .into()
         }
         HeapMemory::NotCounted => {
-            ", without what messages and states own on the heap: the engine does not count it"
+            ", without what messages and saved states own on the heap: it is counted with --memory"
                 .into()
         }
     }
