@@ -209,8 +209,10 @@ pub trait Model: Send + Sync + Sized {
 
     /// What makes this model another one than the next of its type: its parameters, and the data
     /// that it has read. Ranks compare the `Debug` text before a run on several of them, and show
-    /// it if it is short. So the text is the same at all times, and on all ranks: it has nothing
-    /// that a run changes, no lock and no file. By default there is nothing to compare.
+    /// it if it is short; a checkpoint has it, and a run with another one does not go on with it.
+    /// So the text is the same at all times, and on all ranks: it has nothing that a run changes,
+    /// no lock and no file. By default there is nothing to compare; the checkpoints of a command
+    /// (`warpline_cli`) then have the flags of the model.
     fn parameters(&self) -> &dyn fmt::Debug {
         &()
     }

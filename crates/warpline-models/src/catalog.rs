@@ -320,11 +320,12 @@ impl<P: Parameters> Chosen for P {
     }
 
     fn model(&self) -> Result<AnyModel, ConfigError> {
-        Parameters::model(self.clone())
+        Ok(Parameters::model(self.clone())?.or_parameters(self.clone()))
     }
 
     fn prepare(&self, run: &RunSetup) -> Result<Prepared, Refusal> {
-        Parameters::prepare(self.clone(), run)
+        let prepared = Parameters::prepare(self.clone(), run)?;
+        Ok(Prepared { model: prepared.model.or_parameters(self.clone()), ..prepared })
     }
 
     fn files(&self) -> Files {

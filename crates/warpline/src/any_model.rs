@@ -21,7 +21,7 @@ use crate::{
     engines::{self, All, Engines, Job, Trial},
     picture::Picture,
     session::ranks::{At, Service},
-    settings::Settings,
+    settings::{Settings, Told},
     warming,
 };
 
@@ -143,7 +143,11 @@ impl<E, M: fmt::Debug> fmt::Debug for Only<E, M> {
 /// # Ok(())
 /// # }
 /// ```
-pub struct AnyModel(Box<dyn Erased>);
+pub struct AnyModel {
+    model: Box<dyn Erased>,
+    /// What stands for its parameters, if it does not tell them itself.
+    parameters: Option<Told>,
+}
 
 /// The result of a run of [`AnyModel`]: the figures of the model's own result, and that itself for
 /// those who know its type.
@@ -194,29 +198,37 @@ impl AnyModel {
     /// The model's name, as reports have it.
     #[must_use]
     pub fn name(&self) -> String {
-        self.0.name()
+        self.model.name()
     }
 
     /// How many logical processes the model has.
     #[must_use]
     pub fn lp_count(&self) -> usize {
-        self.0.lp_count()
+        self.model.lp_count()
     }
 
     /// Begins a session, or goes on with a checkpoint.
     pub(crate) fn begin<'a>(
+    /// The same model, for which these parameters stand in checkpoints if it does not tell its own
+    /// ([`Model::parameters`]): a run with others does not go on with a checkpoint.
+    #[must_use]
+    pub fn or_parameters(self, parameters: impl fmt::Debug + Send + Sync + 'static) -> Self {
+        Self { parameters: Some(Arc::new(parameters)), ..self }
+    }
+
         &self,
         settings: Settings,
         at: At<'a>,
         checkpoint: Option<&Path>,
     ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
-        self.0.begin(settings, at, checkpoint)
+        let parameters = self.parameters.clone();
+        self.model.begin(Settings { parameters, ..settings }, at, checkpoint)
     }
 
     /// The model itself, if it is of this type.
     pub(crate) fn into_model<M: Model + 'static>(self) -> Result<Arc<M>, Self> {
         debug_assert!(self.lp_count() <= u32::MAX as usize, "LPs without a number");
-        match self.0.model().downcast() {
+        match self.model.model().downcast() {
             Ok(model) => Ok(model),
             Err(_) => Err(self),
         }
@@ -225,20 +237,20 @@ impl AnyModel {
     /// Whether its statistics can begin anew at the end of a warm-up.
     #[must_use]
     pub fn has_statistics(&self) -> bool {
-        self.0.has_statistics()
+        self.model.has_statistics()
     }
 
     /// The lookahead that the model declares, in units of virtual time.
     #[must_use]
     pub fn lookahead(&self) -> Option<f64> {
-        self.0.lookahead()
+        self.model.lookahead()
     }
 }
 
 /// Forgets the model's type.
 impl<E: Engines, M: Model<Output: Results + 'static> + 'static> From<Only<E, M>> for AnyModel {
     fn from(model: Only<E, M>) -> Self {
-        Self(Box::new(model))
+        Self { model: Box::new(model), parameters: None }
     }
 }
 
@@ -323,29 +335,29 @@ impl Runnable for AnyModel {
     type Output = AnyOutput;
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError> {
-        self.0.execute(job)
+        self.model.execute(job)
     }
 
     fn serve(&self, service: Service<'_>) -> Result<(), RunError> {
-        self.0.serve(service)
+        self.model.serve(service)
     }
 
     fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
-        self.0.count(trial)
+        self.model.count(trial)
     }
 
     fn event_bytes(&self, engine: &Engine) -> u64 {
-        self.0.event_bytes(engine)
+        self.model.event_bytes(engine)
     }
 
     fn buffer_bytes(&self, workers: usize) -> u64 {
-        self.0.buffer_bytes(workers)
+        self.model.buffer_bytes(workers)
     }
 }
 
 impl fmt::Debug for AnyModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AnyModel").field(&self.name()).field(self.0.parameters()).finish()
+        f.debug_tuple("AnyModel").field(&self.name()).field(self.model.parameters()).finish()
     }
 }
 

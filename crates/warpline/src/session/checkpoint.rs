@@ -129,7 +129,7 @@ impl Checkpoint {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             model: model.name().to_owned(),
-            parameters: text_of(model.parameters()),
+            parameters: text_of(settings.parameters_of(model)),
             seed: settings.seed,
             warm_up: settings.warm_up,
             lps: lps.len() as u64,
@@ -148,7 +148,7 @@ impl Checkpoint {
         if self.model != model.name() {
             return Err(format!("it is of the model {}, and not of {}", self.model, model.name()));
         }
-        let now = text_of(model.parameters());
+        let now = text_of(settings.parameters_of(model));
         if self.parameters != now {
             let differences = differences(&self.parameters, &now);
             return Err(format!("it is of other parameters of the model: {differences}"));
