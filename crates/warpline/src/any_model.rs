@@ -32,6 +32,12 @@ pub trait Runnable: Sync {
     /// The result of a run.
     type Output: Send;
 
+    /// The engine of a run that names none.
+    #[doc(hidden)]
+    fn engine(&self) -> Engine {
+        Engine::default()
+    }
+
     /// Runs it.
     #[doc(hidden)]
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<Self::Output>>, RunError>;
@@ -85,8 +91,10 @@ fn output_of<M: Model>(report: Option<Report<Rest<M>>>) -> Option<Report<M::Outp
 /// A model for which only the engines `E` are compiled, which is what building a model takes its
 /// time for: `Only::<TimeWarp, _>::new(model)` has Time Warp only.
 ///
-/// `E` is the type of an engine's settings, or a pair of such types for two engines. A run on
-/// another engine is an error.
+/// `E` is the type of an engine's settings, or a pair of such types for two engines. A single one
+/// is the engine of each [`Simulation`](crate::Simulation) of this model that names none; of
+/// several, [`engine`](crate::Simulation::engine) chooses one, unless
+/// [`Sequential`](crate::Sequential) is among them. A run on another engine is an error.
 pub struct Only<E, M> {
     model: Arc<M>,
     engines: PhantomData<fn() -> E>,
@@ -105,6 +113,12 @@ impl<E: Engines, M: Model> Only<E, M> {
 
 impl<E: Engines, M: Model> Runnable for Only<E, M> {
     type Output = M::Output;
+
+    fn engine(&self) -> Engine {
+        let engine = E::only().unwrap_or_default();
+        debug_assert!(E::only().is_none() || E::has(engine.kind()), "A16: it is another engine");
+        engine
+    }
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
         warming::run::<M, E>(&self.model, job).map(output_of)
@@ -195,6 +209,13 @@ impl AnyModel {
         Only::<All, M>::new(model).into()
     }
 
+    /// The same model, for which these parameters stand in checkpoints if it does not tell its own
+    /// ([`Model::parameters`]): a run with others does not go on with a checkpoint.
+    #[must_use]
+    pub fn or_parameters(self, parameters: impl fmt::Debug + Send + Sync + 'static) -> Self {
+        Self { parameters: Some(Arc::new(parameters)), ..self }
+    }
+
     /// The model's name, as reports have it.
     #[must_use]
     pub fn name(&self) -> String {
@@ -209,13 +230,6 @@ impl AnyModel {
 
     /// Begins a session, or goes on with a checkpoint.
     pub(crate) fn begin<'a>(
-    /// The same model, for which these parameters stand in checkpoints if it does not tell its own
-    /// ([`Model::parameters`]): a run with others does not go on with a checkpoint.
-    #[must_use]
-    pub fn or_parameters(self, parameters: impl fmt::Debug + Send + Sync + 'static) -> Self {
-        Self { parameters: Some(Arc::new(parameters)), ..self }
-    }
-
         &self,
         settings: Settings,
         at: At<'a>,
@@ -268,6 +282,7 @@ trait Erased: Send + Sync {
     fn lp_count(&self) -> usize;
     fn lookahead(&self) -> Option<f64>;
     fn has_statistics(&self) -> bool;
+    fn engine(&self) -> Engine;
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError>;
     fn serve(&self, service: Service<'_>) -> Result<(), RunError>;
     fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError>;
@@ -309,6 +324,10 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Erased for Only<
         self.model.has_statistics()
     }
 
+    fn engine(&self) -> Engine {
+        Runnable::engine(self)
+    }
+
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError> {
         let report = Runnable::execute(self, job)?;
         Ok(report.map(|report| report.map(AnyOutput::new)))
@@ -333,6 +352,10 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Erased for Only<
 
 impl Runnable for AnyModel {
     type Output = AnyOutput;
+
+    fn engine(&self) -> Engine {
+        self.model.engine()
+    }
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError> {
         self.model.execute(job)

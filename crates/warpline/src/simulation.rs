@@ -44,9 +44,11 @@ pub struct Simulation<'a, M> {
 }
 
 impl<'a, M: Runnable> Simulation<'a, M> {
-    /// A run of `model` on the sequential engine with seed 1 and no end.
+    /// A run of `model` with seed 1 and no end, on the sequential engine; on another one, if that
+    /// is the single one that the model is compiled with ([`Only`]).
     pub fn new(model: M) -> Self {
-        Self { model, settings: Settings::default(), ranks: 1, watch: Watch::default() }
+        let settings = Settings { engine: model.engine(), ..Settings::default() };
+        Self { model, settings, ranks: 1, watch: Watch::default() }
     }
 
     /// Chooses the engine, with its settings: [`Auto`](crate::Auto),
