@@ -10,12 +10,12 @@
 //! A. M. Law, *Simulation Modeling and Analysis*, 5th edition, 2015, sections 10.2.1 (paired-t
 //! confidence intervals) and 11.2 (common random numbers).
 
-use std::ffi::OsString;
+use std::{ffi::OsString, sync::atomic::AtomicBool};
 
 use rayon::prelude::*;
 use warpline::{
-    Figure, Results, RunError, Stream, any_model::AnySession, replication::Estimate,
-    session::Checkpoint,
+    AnyModel, Figure, Results, RunError, Simulation, Stream, any_model::AnySession,
+    replication::Estimate, session::Checkpoint,
 };
 use warpline_models::catalog::{ModelParams, Prepared};
 
@@ -156,6 +156,7 @@ impl<'a> Branches<'a> {
             })
         };
         let all: Vec<_> =
+        self.check(jobs)?;
             pool(jobs)?.install(|| (0..replications).into_par_iter().map(one).collect());
         let (mut done, mut failures) = (Vec::new(), Vec::new());
         for futures in all {
@@ -167,6 +168,32 @@ impl<'a> Branches<'a> {
         Ok((done, failures))
     }
 
+    /// Finds what keeps futures from going on with the model before a long past, and once for all
+    /// replications. A checkpoint has its past already.
+    fn check(&self, jobs: usize) -> Result<(), Failure> {
+        if self.args.from.is_some() {
+            return Ok(());
+        }
+        let seed = self.args.common.seed;
+        let past = self.past(seed, jobs, interrupt::flag())?.session()?;
+        self.points.iter().try_for_each(|point| point.begin(&*past, seed, 1).map(drop))
+    }
+
+    /// The run that all futures of a replication have in common.
+    fn past<'s>(
+        &self,
+        seed: u64,
+        jobs: usize,
+        stop: &'s AtomicBool,
+    ) -> Result<Simulation<'s, AnyModel>, Failure> {
+        let common = &self.args.common;
+        let Prepared { model, .. } = prepare(self.params, &common.setup(seed))?;
+        let at = self.args.at.unwrap_or_default();
+        let end = |point: &Point| point.common.end.unwrap_or_else(|| point.params.end());
+        let end = self.points.iter().map(end).fold(at, f64::max);
+        Ok(common.simulation(model, end, stop).seed(seed).engine(common.engine(jobs)))
+    }
+
     /// A past and all its futures; nothing if it was interrupted.
     fn replication(
         &self,
@@ -174,25 +201,13 @@ impl<'a> Branches<'a> {
         jobs: usize,
         caller: Caller<'_>,
     ) -> Result<Option<Futures>, Failure> {
-        let common = &self.args.common;
-        let seed = Stream::replication_seed(common.seed, replication as u64);
-        let Prepared { model, .. } = prepare(self.params, &common.setup(seed))?;
-        let at = self.args.at.unwrap_or_default();
-        let end = |point: &Point| point.common.end.unwrap_or_else(|| point.params.end());
-        let end = self.points.iter().map(end).fold(at, f64::max);
-        let simulation = common.simulation(model, end, caller.stop).seed(seed);
-        let simulation = simulation.engine(common.engine(jobs));
+        let seed = Stream::replication_seed(self.args.common.seed, replication as u64);
+        let simulation = self.past(seed, jobs, caller.stop)?;
         let past = match &self.args.from {
             Some(checkpoint) => simulation.resume(checkpoint)?,
             None => {
                 let mut past = simulation.session()?;
-                if replication == 0 {
-                    // What may not differ is found before a long past.
-                    self.points
-                        .iter()
-                        .try_for_each(|point| point.begin(&*past, seed, 1).map(drop))?;
-                }
-                past.run_until(at)?;
+                past.run_until(self.args.at.unwrap_or_default())?;
                 past
             }
         };

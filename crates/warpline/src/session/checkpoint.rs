@@ -23,6 +23,7 @@ use warpline_core::{LpId, Model, VirtualTime, WireError, take_bytes};
 use super::{
     Session, State, blocks,
     codec::{Broken, Codec},
+    lacking,
 };
 use crate::{
     Details, RunError, Totals,
@@ -95,8 +96,8 @@ fn damaged(what: impl fmt::Display) -> Refusal {
 /// How the model's states become bytes.
 fn codec_of<M: Model>(model: &M) -> Result<Codec<M>, Refusal> {
     Codec::of(model).map_err(|lacks| {
-        let name = model.name();
-        Refusal::Other(format!("the model {name} cannot be written to a file: it has no {lacks}"))
+        let what = format!("the model {} cannot be written to a file yet", model.name());
+        Refusal::Other(lacking::told(&what, &lacks))
     })
 }
 
