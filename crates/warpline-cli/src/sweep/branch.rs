@@ -24,7 +24,7 @@ use crate::{
     Application,
     args::{BranchArgs, TableFormat},
     failure::Failure,
-    format::{align_right, interval, significant, table as text_table},
+    format::{align_right, counted, estimate, significant, table as text_table},
     interrupt,
     output::Output,
     oversubscription,
@@ -60,7 +60,8 @@ pub(crate) fn execute(
     let (done, failures) = branches.run(caller)?;
     drop(progress);
     if interrupt::requested() {
-        eprintln!("interrupted: {} of {replications} replications are in the report", done.len());
+        let (done, of) = (done.len(), counted(replications, "replication"));
+        eprintln!("interrupted: {done} of {of} are in the report");
     }
     let written = match format {
         TableFormat::Text => {
@@ -155,8 +156,8 @@ impl<'a> Branches<'a> {
                 common.as_typed(failure).of(&format!("replication {replication}"))
             })
         };
-        let all: Vec<_> =
         self.check(jobs)?;
+        let all: Vec<_> =
             pool(jobs)?.install(|| (0..replications).into_par_iter().map(one).collect());
         let (mut done, mut failures) = (Vec::new(), Vec::new());
         for futures in all {
@@ -262,20 +263,10 @@ impl<'a> Branches<'a> {
         align_right(&mut table, 1..keys.len() + 3);
         let (at, replications) = (significant(first.at), done.len());
         let intervals = if replications > 1 { ", with 95 % confidence intervals" } else { "" };
-        let name = self.params.name();
-        let head = format!("{name}: branches at virtual time {at}, {replications} replication(s)");
+        let (name, of) = (self.params.name(), counted(replications, "replication"));
+        let head = format!("{name}: branches at virtual time {at}, {of}");
         format!("{head}{intervals}\n{table}\n")
     }
-}
-
-/// An estimate for people; a difference has a sign.
-fn estimate(Estimate { mean, half_width, .. }: &Estimate, is_difference: bool) -> String {
-    let sign = if is_difference && *mean > 0.0 { "+" } else { "" };
-    let text = match half_width.is_finite() {
-        true => interval(*mean, *half_width),
-        false => significant(*mean),
-    };
-    format!("{sign}{text}")
 }
 
 /// A future that has begun.
