@@ -13,7 +13,7 @@ use warpline::{
 use warpline_models::catalog::{Measured, ModelParams, Recorded};
 
 use crate::{
-    format::{align_right, bytes, grouped, interval, significant, table},
+    format::{align_right, bytes, counted, grouped, interval, significant, table},
     system,
     trace::Written,
     warm_up::IntervalResults,
@@ -169,7 +169,7 @@ impl RunReport {
                 "{} committed, efficiency {:.3}, {} rollbacks{}",
                 grouped(report.committed_events),
                 report.efficiency(),
-                grouped(report.rollbacks),
+                counted(report.rollbacks, "rollback"),
                 local.map_or(String::new(), |share| format!(", {:.1} % local", 100.0 * share))
             ),
         );
@@ -192,10 +192,8 @@ impl RunReport {
                 heap_memory(report.details.heap_memory)
             ),
         );
-        text += &line(
-            "engine",
-            format!("{}, {} worker(s), seed {}", report.engine, report.workers, report.seed),
-        );
+        let workers = counted(report.workers, "worker");
+        text += &line("engine", format!("{}, {workers}, seed {}", report.engine, report.seed));
         let with = self.compared_with();
         let verified = match self.verified {
             None => String::new(),
@@ -322,7 +320,7 @@ impl ReplicationsReport {
                 Some(true) => " at most, and precise enough",
                 Some(false) => " at most, and not precise enough",
             },
-            grouped(events),
+            counted(events, "event"),
             events as f64 / self.wall_seconds / 1e6
         );
         let _ = writeln!(text, "  first seed       {}", first.report.seed);
@@ -421,7 +419,7 @@ fn critical_path_json(path: &CriticalPath) -> Value {
 /// The critical path for people.
 fn critical_path_text(path: &CriticalPath) -> String {
     let told = |cost: u64| match path.settings.cost {
-        Cost::Events => format!("{} events", grouped(cost)),
+        Cost::Events => counted(cost, "event"),
         Cost::Time => format!("{} ms", significant(cost as f64 / 1e6)),
     };
     let mut table = table();

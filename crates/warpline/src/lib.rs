@@ -62,6 +62,7 @@ pub mod any_model;
 mod auto;
 mod checks;
 mod conservative;
+mod counted;
 mod crowd;
 mod cut;
 mod engines;

@@ -262,7 +262,7 @@ impl<M: Runnable> Simulation<'_, M> {
         let report = thread_ranks::on_threads(few, workers, |end| run(end, watch), other)?;
         let mut report = report.unwrap_or_else(|| unreachable!("rank 0 gets the report"));
         debug_assert_eq!(report.ranks, few, "RANK-A: a rank is not in the report");
-        report.details.remarks.extend(crowd::remark("ranks", ranks, few));
+        report.details.remarks.extend(crowd::remark("rank", ranks, few));
         Ok(report)
     }
 }

@@ -159,9 +159,10 @@ class Report:
         widths = self.half_width_95 or {}
         head = f"{self.model}{' (interrupted)' if self.interrupted else ''}"
         facts = [
+        workers = f"{self.workers} worker{'' if self.workers == 1 else 's'}"
             ("events", f"{self.committed_events:,} committed, efficiency {self.efficiency:.3f}"),
             ("speed", f"{self.events_per_second / 1e6:.2f} M events/s, {self.wall_seconds:.2f} s"),
-            ("engine", f"{self.engine}, {self.workers} worker(s), seed {self.seed}"),
+            ("engine", f"{self.engine}, {workers}, seed {self.seed}"),
             ("digest", self.digest),
         ]
         results = [

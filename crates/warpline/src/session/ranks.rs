@@ -126,7 +126,7 @@ pub(super) fn step<M: Model, E: Engines>(
             };
             let workers = settings.engine.workers();
             let mut report = thread_ranks::on_threads(ranks, workers, first, other)?;
-            report.details.remarks.extend(crowd::remark("ranks", asked, ranks));
+            report.details.remarks.extend(crowd::remark("rank", asked, ranks));
             Ok(report)
         }
     }

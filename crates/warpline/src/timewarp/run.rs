@@ -85,7 +85,7 @@ pub(crate) fn run<M: Model>(
         let committed = conclusion.totals.committed_events;
         let of_crew = manning.and_then(|manning| manning.remark(committed));
         let of_memory = shared.memory.iter().flat_map(|one| one.remarks(threads::cores()));
-        let of_crowd = crowd::remark("workers", run.settings.workers, settings.engine.workers);
+        let of_crowd = crowd::remark("worker", run.settings.workers, settings.engine.workers);
         conclusion.details.remarks.extend(of_crowd.into_iter().chain(of_crew).chain(of_memory));
         conclusion.details.counters.extend(counters);
         Outcome::Done(conclusion)
