@@ -88,7 +88,7 @@ impl RunReport {
             report, figures, parameters, verified, recorded, trace, series, intervals, ..
         } = self;
         let results: Map<_, _> =
-            figures.iter().map(|figure| (figure.name.to_string(), json!(figure.value))).collect();
+            figures.iter().map(|figure| (figure.name.to_string(), number(figure))).collect();
         let details = &report.details;
         let counters: Map<_, _> =
             details.counters.iter().map(|&(name, n)| (name.to_owned(), json!(n))).collect();
@@ -166,7 +166,7 @@ impl RunReport {
         text += &line(
             "events",
             format!(
-                "{} committed, efficiency {:.3}, {} rollbacks{}",
+                "{} committed, efficiency {:.3}, {}{}",
                 grouped(report.committed_events),
                 report.efficiency(),
                 counted(report.rollbacks, "rollback"),
@@ -313,7 +313,7 @@ impl ReplicationsReport {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "  replications     {n} of {}{}, {} events, {:.2} million events/s over all",
+            "  replications     {n} of {}{}, {}, {:.2} million events/s over all",
             self.requested,
             match self.reached {
                 None => "",
@@ -336,6 +336,11 @@ impl ReplicationsReport {
         }
         text
     }
+}
+
+/// The value of a figure for programs: a count is a whole number.
+fn number(figure: &Figure) -> Value {
+    figure.count().map_or_else(|| json!(figure.value), Value::from)
 }
 
 /// What a model says of itself, for people.

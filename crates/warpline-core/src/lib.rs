@@ -48,7 +48,7 @@ pub use mix::mix;
 pub use model::{Collected, Difference, Link, LogicalProcess, Model, NOT_ADAPTED, Wires};
 pub use picture::{Picture, Shape};
 pub use random::{Discrete, Empirical, Stream, TableError};
-pub use results::{Figure, Results};
+pub use results::{Figure, FigureKind, Results};
 pub use reversal::Reversal;
 pub use statistics::{
     Counter, Level, Statistics, Tally, TrackedHistogram, TrackedQuantiles, TrackedSeries,

@@ -113,11 +113,11 @@ pub use settings::{
 };
 pub use simulation::Simulation;
 pub use warpline_core::{
-    Collected, Context, Counter, Difference, Discrete, Empirical, EventKey, Figure, Io, IoContext,
-    Level, Link, LogicalProcess, LpId, Model, ModelError, Results, Reversal, Saving, State,
-    Statistics, Stream, TableError, Tally, Tracked, TrackedDeque, TrackedHashMap, TrackedHeap,
-    TrackedHistogram, TrackedMap, TrackedQuantiles, TrackedSeries, TrackedSet, TrackedVec, Value,
-    VirtualTime,
+    Collected, Context, Counter, Difference, Discrete, Empirical, EventKey, Figure, FigureKind, Io,
+    IoContext, Level, Link, LogicalProcess, LpId, Model, ModelError, Results, Reversal, Saving,
+    State, Statistics, Stream, TableError, Tally, Tracked, TrackedDeque, TrackedHashMap,
+    TrackedHeap, TrackedHistogram, TrackedMap, TrackedQuantiles, TrackedSeries, TrackedSet,
+    TrackedVec, Value, VirtualTime,
 };
 pub use watch::Progress;
 pub use worker_limit::WorkerLimit;

@@ -53,7 +53,7 @@ class Report:
     peak_buffer_bytes: int
     #: Stands for all committed events, in order, of every LP: the same for every engine.
     digest: str
-    #: The model's results: means, if there are several replications.
+    #: The model's results: means, if there are several replications. Counts of a run are ``int``.
     results: Mapping[str, float]
     #: The model's parameters.
     parameters: Mapping[str, Any]
