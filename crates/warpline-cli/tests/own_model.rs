@@ -55,8 +55,13 @@ fn statistics_are_reported() {
     assert_eq!(report_of["results"]["served_rate"], came / 480.0);
     let found = report("analyze bank --find-warmup");
     assert!(found["warm_up"]["results"]["waits_p50"].is_number());
+    // Extremes never settle, so nothing is said of when they do.
+    assert_eq!(found["warm_up"]["left_out"], serde_json::json!(["wait_min", "wait_max"]));
+    assert!(found["warm_up"]["results"]["wait_max"].is_null());
+    assert!(found["intervals"]["results"]["wait_max"].is_array());
     let (_, text, _) = bank("analyze bank --find-warmup");
     assert!(text.contains("leave it out with --warmup") || text.contains("run longer"), "{text}");
+    assert!(text.contains("an extreme never settles: wait_min, wait_max\n"), "{text}");
     let page = folder.path().join("day.html");
     let line = format!("run bank --end 600 --report {}", page.display());
     assert_eq!(bank(&line).0, Some(0));
