@@ -83,6 +83,31 @@ fn its_own_name_is_completed() {
     assert!(!page.contains("warpline\\-run"), "{page}");
 }
 
+/// A model that says nothing but what it has to: all that branches and checkpoints need is told at
+/// once, and once for all replications.
+fn what_is_missing_is_told_at_once() {
+    let branch = "branch bank --at 60 --end 90 --vary service=1,2 --replications 3";
+    let (status, _, err) = bank(branch);
+    assert_eq!((status, err.matches("has no branches yet").count()), (Some(2), 1), "{err}");
+    for part in ["fn wires(&self)", "fn adapt(&self", "Serialize"] {
+        assert_eq!(err.matches(part).count(), 1, "{part}: {err}");
+    }
+    let (status, _, err) = bank("run bank --end 60 --checkpoint never.ckpt");
+    assert_eq!(status, Some(1), "{err}");
+    assert!(err.contains("fn wires(&self)") && err.contains("fn state_wire(&self)"), "{err}");
+}
+
+/// What no code of the model checks: the words of its domains do. Red if `catalog` does not call
+/// `domain::check`.
+fn values_that_domains_exclude_are_refused() {
+    for (flag, value) in [("branches", "0"), ("service", "-1"), ("onward", "1"), ("onward", "-0.5")]
+    {
+        let (status, _, err) = bank(&format!("run bank --end 1 --{flag} {value}"));
+        assert_eq!(status, Some(2), "{err}");
+        assert!(err.contains(&format!("`{flag}` is {value}")), "{err}");
+    }
+}
+
 fn a_model_has_run_sweep_info_and_help() {
     for line in [
         "run bank",
@@ -115,6 +140,8 @@ fn a_model_has_run_sweep_info_and_help() {
     assert!(err.contains("`onward` is 1"), "{err}");
     assert!(bank("run bank --help").1.contains("--customers-per-hour"));
     its_own_name_is_completed();
+    what_is_missing_is_told_at_once();
+    values_that_domains_exclude_are_refused();
     let (status, _, err) = bank("bench");
     assert_eq!(status, Some(2), "{err}");
     assert!(err.contains("unrecognized subcommand"), "{err}");
