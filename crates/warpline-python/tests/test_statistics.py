@@ -125,7 +125,7 @@ def test_counts_are_whole_numbers() -> None:
     whole = {name for name, value in results.items() if isinstance(value, int)}
     assert {"served", "waits_count"} <= whole and "waits_mean" not in whole, results
     assert isinstance(wl.run("phold", lps=4, population=8, end=20).results["handled"], int)
-    means = queues.replicate(3, engine="sequential", **RUN).results
+    means = queues.replicate({}, 3, engine="sequential", **RUN).results
     assert all(isinstance(value, float) for value in means.values()), means
 
 
