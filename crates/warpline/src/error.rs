@@ -48,6 +48,14 @@ pub struct CheckpointError {
     pub what: String,
 }
 
+/// Why a run has no branch: what the model does not say yet, or why it may not go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct BranchError {
+    /// What is wrong, and what to add to the model.
+    pub what: String,
+}
+
 /// Why there is no report.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -87,6 +95,9 @@ pub enum RunError {
     /// A checkpoint could not be written, or not be read.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// There is no such branch.
+    #[error(transparent)]
+    Branch(#[from] BranchError),
     /// Ranks cannot talk to each other any more.
     #[error("{_0}\n  what to do: {}", after_failed_network(_0))]
     Net(#[from] NetError),

@@ -104,7 +104,7 @@ where
         let end = if leg.interrupted { None } else { VirtualTime::new(common.end).ok() };
         common.monitor(watch, started).observe_end(end.unwrap_or(leg.last_time));
         let (asked, fewer) = (run.settings.workers, settings.engine.workers);
-        leg.details.remarks.extend(crowd::remark("workers", asked, fewer));
+        leg.details.remarks.extend(crowd::remark("worker", asked, fewer));
         Outcome::at_end(leg, common.directory.ids(), &run.settings)
     })
 }

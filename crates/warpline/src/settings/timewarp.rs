@@ -6,7 +6,7 @@ use warpline_memory::{Parts, Pool, PoolPlan, Worth};
 use warpline_net::Aggregation;
 
 use super::{Balance, FlowControl, Instrumentation, Numa, Placement};
-use crate::{ConfigError, PendingKind, names::names};
+use crate::{ConfigError, PendingKind, counted::counted, names::names};
 
 /// The most events that are handled between two looks at the inbox.
 const BATCH_MAX: usize = 65_536;
@@ -106,8 +106,8 @@ impl TimeWarp {
         let Pool::Partitioned { parts: Parts::Sizes(sizes), .. } = &self.pool else {
             return Ok(());
         };
-        let table = format!("a table for {} worker(s)", sizes.workers());
-        let allowed = format!("a table for all {} workers", self.workers);
+        let table = format!("a table for {}", counted(sizes.workers(), "worker"));
+        let allowed = format!("a table for {}", counted(self.workers, "worker"));
         ConfigError::check(sizes.workers() == self.workers, "sizes", table, &allowed)
     }
 

@@ -331,10 +331,9 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
     /// What the report says of the heap.
     pub(super) fn heap_memory(&self) -> HeapMemory {
         if self.settings.memory.is_none() {
-            return HeapMemory::not_counted::<M>();
+            return HeapMemory::not_counted::<M>(true);
         }
-        let may_own = needs_drop::<Message<M>>() || needs_drop::<M::Lp>();
-        HeapMemory::counted(may_own, self.budget.owned_peak())
+        HeapMemory::counted::<M>(true, self.budget.owned_peak())
     }
 
     /// Notes that an LP, if it is known, has run differently when it handled its events again.

@@ -44,6 +44,7 @@ use warpline_core::{LpId, mix};
 use warpline_memory::{Home, Realigned, Residency, Route};
 
 use crate::{
+    counted::counted,
     run::thread_resources,
     settings::{MemoryPlacement, TimeWarp},
 };
@@ -372,8 +373,9 @@ impl<H: Pages> LpMemory<H> {
         });
         let many = (started == wanted && wanted > cores).then(|| {
             format!(
-                "{wanted} page migration daemons on {cores} cores are more than can run at a time; \
-                 1 per node is enough (--memory-placement lp:daemons=N)"
+                "{wanted} page migration daemons on {} are more than can run at a time; 1 per node \
+                 is enough (--memory-placement lp:daemons=N)",
+                counted(cores, "core")
             )
         });
         [shared, lacking, many].into_iter().flatten().collect()

@@ -87,7 +87,7 @@ pub(crate) fn run<M: Model>(
         let committed = conclusion.totals.committed_events;
         let of_threads = thread_count.and_then(|thread_count| thread_count.remark(committed));
         let of_memory = shared.memory.iter().flat_map(|one| one.remarks(threads::cores()));
-        let of_crowd = crowd::remark("workers", run.settings.workers, settings.engine.workers);
+        let of_crowd = crowd::remark("worker", run.settings.workers, settings.engine.workers);
         conclusion.details.remarks.extend(of_crowd.into_iter().chain(of_threads).chain(of_memory));
         conclusion.details.counters.extend(counters);
         Outcome::Done(conclusion)

@@ -11,6 +11,7 @@ use warpline_core::{LpId, Stream};
 
 use crate::{
     EngineKind,
+    counted::counted,
     legs::{Candidate, Choice},
     settings::{Balance, Settings, TimeWarp},
     watch::Progress,
@@ -91,7 +92,7 @@ impl ThreadCount {
             rates.filter_map(|(number, one)| Some((one.workers, self.choice.rate(number)?)));
         for (place, (threads, rate)) in rates.enumerate() {
             let before = if place == 0 { "; million events/s: " } else { ", " };
-            text += &format!("{before}{threads} threads {:.1}", rate / 1e6);
+            text += &format!("{before}{} {:.1}", counted(threads, "thread"), rate / 1e6);
         }
         Some(text)
     }
@@ -142,9 +143,7 @@ mod tests {
             }
         }
         assert!(
-            thread_count
-                .remark(committed as u64)
-                .is_some_and(|text| text.contains("1 threads 6.0"))
+            thread_count.remark(committed as u64).is_some_and(|text| text.contains("1 thread 6.0"))
         );
         f64::from(right) / f64::from(steps)
     }
