@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod claim;
+pub mod constants;
 mod counters;
 mod error;
 mod executor;
