@@ -32,6 +32,7 @@ mod index;
 pub mod machine;
 pub mod memory_system;
 mod mpi;
+mod network;
 pub mod nodes;
 mod output;
 #[cfg(feature = "plots")]
@@ -52,6 +53,7 @@ pub use error::LabError;
 pub use executor::{Conservative, Executor, RankEngine, Ranks, TimeWarp};
 pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::Host;
+pub use network::Network;
 pub use plot::{Axis, Curve, Dot, Plot, Scale};
 pub use run::{files, run};
 pub use sampling::{Point, Sample, Setup, Workload};
