@@ -7,6 +7,7 @@
 //! | 1 of the GTW paper | `gtw_fig1` | real runs |
 //! | 5 and 6 of the portable-runtime paper | `runtime_fig5`, `runtime_fig6` | real runs |
 //! | 5 beyond the cores of this machine | `runtime_path` | bounds: the longest chains of events |
+//! | the paper's section 2 | `runtime_feedback` | real runs |
 //! | 6, upper half, on a network | `runtime_network` | real runs with a transport that takes time |
 //! | 6 of the NUMA paper | `numa_fig6` | real runs |
 //! | the same | `numa_fig6_nodes` | traced runs on the paper's machine |
@@ -41,6 +42,7 @@ pub mod numa_daemons;
 pub mod numa_fig6;
 pub mod numa_fig6_nodes;
 mod pools;
+pub mod runtime_feedback;
 pub mod runtime_fig5;
 pub mod runtime_fig6;
 pub mod runtime_network;
@@ -61,6 +63,7 @@ pub const ALL: &[&dyn Figure] = &[
     &gtw_fig1::GtwFig1,
     &runtime_fig5::RuntimeFig5,
     &runtime_path::RuntimePath,
+    &runtime_feedback::RuntimeFeedback,
     &runtime_fig6::RuntimeFig6::AGGREGATION,
     &runtime_network::RuntimeNetwork,
     &runtime_fig6::RuntimeFig6::CAPACITY,
