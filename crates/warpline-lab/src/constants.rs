@@ -90,7 +90,7 @@ pub fn basis(constants: &[Constant], why: &'static str) -> Basis {
 mod tests {
     use super::*;
 
-    /// The worst number decides, and what was estimated or fitted gives no evidence.
+    /// The worst number decides, and what was estimated or fitted gives no evidence (CONST-A).
     #[test]
     fn the_worst_number_is_the_basis() {
         let of = |froms: &[Provenance]| {

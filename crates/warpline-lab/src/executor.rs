@@ -1,9 +1,9 @@
 //! The engines of the laboratory's runs with their settings, and a run by one of them.
 //!
-//! `sampling` runs them here, on threads, `mpi` runs [`Ranks`] as processes, and `network` runs those
-//! that have a [`Network`].
+//! `sampling` runs them here, on threads, `mpi` runs [`Ranks`] as processes, and `network` runs
+//! those that have a [`Network`].
 
-use std::sync::atomic::AtomicBool;
+use std::{sync::atomic::AtomicBool, time::Duration};
 
 use warpline::{
     AnyModel, Balance, Engine, Report, RunError, Simulation,
@@ -14,8 +14,6 @@ use warpline::{
         Synchronization, SynchronizationKind,
     },
 };
-
-use crate::Network;
 
 /// The engine of a run, with its settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +37,15 @@ pub struct Ranks {
     pub engine: RankEngine,
     /// The network between them, if they are threads that talk over one that takes time.
     pub network: Option<Network>,
+}
+
+/// How long messages between ranks take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Network {
+    /// From the time when a parcel is sent to the time when it arrives.
+    pub latency: Duration,
+    /// What sending a parcel takes its sender.
+    pub start_up: Duration,
 }
 
 /// An engine that runs on several ranks.

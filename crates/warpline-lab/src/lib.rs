@@ -50,10 +50,9 @@ pub mod yardstick;
 
 pub use claim::{Basis, Bounds, CHANCE, Claim, LEVEL, Origin, Outcome, Test, Verdict};
 pub use error::LabError;
-pub use executor::{Conservative, Executor, RankEngine, Ranks, TimeWarp};
+pub use executor::{Conservative, Executor, Network, RankEngine, Ranks, TimeWarp};
 pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::Host;
-pub use network::Network;
 pub use plot::{Axis, Curve, Dot, Plot, Scale};
 pub use run::{files, run};
 pub use sampling::{Point, Sample, Setup, Workload};

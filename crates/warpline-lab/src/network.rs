@@ -15,23 +15,14 @@ use std::{
     hint,
     sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use warpline::{RunError, Simulation};
 use warpline_models::catalog::ModelParams;
 use warpline_net::{Address, NetError, Parcel, Received, ThreadTransport, Transport, network};
 
-use crate::{Executor, Ranks, executor::Outcome};
-
-/// How long messages take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Network {
-    /// From the time when a parcel is sent to the time when it arrives.
-    pub latency: Duration,
-    /// What sending a parcel takes its sender.
-    pub start_up: Duration,
-}
+use crate::{Executor, Network, Ranks, executor::Outcome};
 
 /// When the parcels of each address arrive, by rank and then by port.
 type Arrivals = Vec<Vec<Mutex<VecDeque<Instant>>>>;
@@ -132,6 +123,8 @@ pub(crate) fn run(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     /// Parcels keep their order, and none is there before its time (SLOW-A).

@@ -1,17 +1,17 @@
-//! A trace of motorway traffic: which LP handled which event, who had sent it, and which states were
-//! saved, restored and written over.
+//! A trace of motorway traffic: which LP handled which event, who had sent it, and which states
+//! were saved, restored and written over.
 //!
 //! [`TrafficTrace::committed`] is a run of the sequential engine, which saves nothing.
-//! [`TrafficTrace::speculative`] is one of Time Warp whose workers take turns event by event and save
-//! the state before each: it has what was rolled back, too, and the sizes are those of the engine's
-//! own copies. Both repeat themselves on every machine. [`nodes`](crate::nodes) replays them on
-//! machines of several nodes.
+//! [`TrafficTrace::speculative`] is one of Time Warp whose workers take turns event by event and
+//! save the state before each: it has what was rolled back, too, and the sizes are those of the
+//! engine's own copies. Both repeat themselves on every machine. [`nodes`](crate::nodes) replays
+//! them on machines of several nodes.
 //!
 //! # Invariants
 //!
-//! - **TRACE-A.** Each copy has a number, which is that of its place in the engine's list of
+//! - **NOTED-A.** Each copy has a number, which is that of its place in the engine's list of
 //!   records: a copy that is written over keeps it.
-//! - **TRACE-B.** The cause of an event is a handling that comes before it in the trace.
+//! - **NOTED-B.** The cause of an event is a handling that comes before it in the trace.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -53,7 +53,7 @@ pub enum Touch {
     Saved {
         /// The LP.
         lp: u32,
-        /// The number of the copy (TRACE-A).
+        /// The number of the copy (NOTED-A).
         copy: u32,
         /// The size of the state.
         bytes: u32,
@@ -242,7 +242,7 @@ impl Clone for ObservedLp {
         match (self.copy, source.copy) {
             (Some(copy), None) => self.notes.note_copy(Touch::Saved { lp, copy, bytes }),
             (None, Some(copy)) => self.notes.note_copy(Touch::Restored { lp, copy, bytes }),
-            _ => debug_assert!(false, "TRACE-A: an engine copies between an LP and its copies"),
+            _ => debug_assert!(false, "NOTED-A: an engine copies between an LP and its copies"),
         }
         self.lp = lp;
         self.traffic.clone_from(&source.traffic);
@@ -399,7 +399,7 @@ mod tests {
         }
     }
 
-    /// Every event is there once, after the one that sent it (TRACE-B), and nothing is saved.
+    /// Every event is there once, after the one that sent it (NOTED-B), and nothing is saved.
     #[test]
     fn a_trace_has_every_event() {
         let record = |begin| TrafficTrace::committed(grid(), 1, [begin, 900.0]).expect("it runs");

@@ -37,8 +37,8 @@ const MACHINES: [Architecture; 4] = [
 /// Why the KSR-2's times are no evidence where page misses are a part of them.
 const PAGE_MISS_IS_FITTED: &str = "the 0.4 ms of a page miss are fitted to the paper's figures 4 \
                                    and 5, which give no time for it";
-const SERVER_IS_ESTIMATED: &str = "the server's times are round numbers, and that of a page walk is \
-                                   an estimate";
+const SERVER_IS_ESTIMATED: &str =
+    "the server's times are round numbers, and that of a page walk is an estimate";
 /// Indices of machines.
 const SERVER: usize = 0;
 const SERVER_UPDATING: usize = 1;

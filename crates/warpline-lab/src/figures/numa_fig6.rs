@@ -59,14 +59,14 @@ impl Figure for NumaFig6 {
                     LPs, with few accidents, on 32 cores of 8 NUMA nodes. Time Warp was faster \
                     than the sequential engine, the more so the more cars there were. With its \
                     NUMA memory manager it was up to 27 % faster than with that of glibc, and up \
-                    to 20 % with 32 daemons that were woken every second and had little to do: they \
-                    cost 10 % at most, and did not change the pattern of rollbacks. Of what was \
-                    handled 65 % was committed at most.",
+                    to 20 % with 32 daemons that were woken every second and had little to do. \
+                    These cost 10 % at most, and did not change the pattern of rollbacks. Of what \
+                    was handled 65 % was committed at most.",
             setup: format!(
                 "Traffic on the motorways of Italy, {LPS} LPs, a car at each junction every 120, \
-                 60 and 45 s, {end} s of virtual time; {workers} worker(s); {} rounds. The sequential \
-                 engine has a calendar queue, as the paper's. Windows are our own: the model has a \
-                 lookahead. So are LPs that move: {} % of them whenever they may.",
+                 60 and 45 s, {end} s of virtual time; {workers} worker(s); {} rounds. The \
+                 sequential engine has a calendar queue, as the paper's. Windows are our own: the \
+                 model has a lookahead. So are LPs that move: {} % of them whenever they may.",
                 lab.settings.samples,
                 MOVES * 100.0
             ),

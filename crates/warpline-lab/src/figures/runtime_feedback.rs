@@ -1,8 +1,8 @@
 //! Section 2 of the portable-runtime paper: conservative simulation for combinational circuits,
 //! optimistic for sequential ones.
 //!
-//! A ring of inverters is generated; `--netlist` gives a circuit with flip-flops, as s5378 or s38417
-//! of ISCAS. A multiplier stands for combinational circuits.
+//! A ring of inverters is generated; `--netlist` gives a circuit with flip-flops, as s5378 or
+//! s38417 of ISCAS. A multiplier stands for combinational circuits.
 
 use warpline::{
     pending::PendingKind,
@@ -103,8 +103,8 @@ impl Figure for RuntimeFeedback {
                     leaves a conservative engine without lookahead.",
             setup: format!(
                 "Circuits {}, up to {:.0} ns; {} rounds. `{}` is combinational; the others have \
-                 feedback. Here every message takes at least the lookahead of a quarter of a gate's \
-                 delay, so feedback does not stop a conservative engine.",
+                 feedback. Here every message takes at least the lookahead of a quarter of a \
+                 gate's delay, so feedback does not stop a conservative engine.",
                 names.join(", "),
                 of.end * 1e9,
                 lab.settings.samples,

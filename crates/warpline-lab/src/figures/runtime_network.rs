@@ -30,8 +30,12 @@ const BEST: f64 = 2048.0;
 /// The part of the circuits' time that is simulated: a start-up time for each message is long.
 const PART: f64 = 0.2;
 /// Microseconds: the name, the latency and the start-up time of a network.
-const NETWORKS: [(&str, u64, u64); 3] =
-    [("no network", 0, 0), ("latency", 50, 0), ("latency and start-up", 50, 5)];
+const NETWORKS: [(&str, u64, u64); 4] = [
+    ("no network", 0, 0),
+    ("latency", 50, 0),
+    ("latency and start-up", 50, 5),
+    ("latency and long start-up", 50, 20),
+];
 /// What claims rest on.
 const GUESSED: Basis = Basis::Estimated("the latency and the start-up time are chosen");
 
@@ -131,10 +135,14 @@ impl Figure for RuntimeNetwork {
 }
 
 fn constants() -> Vec<Constant> {
-    let chosen = Provenance::Estimated("chosen: the paper gives neither");
+    let chosen = Provenance::Estimated("chosen, because the paper gives neither");
     let of = |name, us: u64| Constant::new(name, us as f64, "microseconds", chosen);
-    let [_, (.., latency, _), (.., start_up)] = NETWORKS;
-    vec![of("latency of a parcel", latency), of("start-up time of a parcel", start_up)]
+    let [_, (.., latency, _), (.., short), (.., long)] = NETWORKS;
+    vec![
+        of("latency of a parcel", latency),
+        of("start-up time of a parcel", short),
+        of("long start-up time of a parcel", long),
+    ]
 }
 
 #[cfg(test)]
@@ -158,7 +166,7 @@ mod tests {
                 .collect();
             claims(["small", "large"], &points).iter().map(Claim::verdict).collect::<Vec<_>>()
         };
-        assert_eq!(verdicts(4.0, 2.0), [Verdict::Estimated; 6]);
-        assert_eq!(verdicts(0.9, 0.95), [Verdict::No; 6]);
+        assert_eq!(verdicts(4.0, 2.0), [Verdict::Estimated; 9]);
+        assert_eq!(verdicts(0.9, 0.95), [Verdict::No; 9]);
     }
 }

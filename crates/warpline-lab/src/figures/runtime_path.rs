@@ -123,9 +123,9 @@ impl Figure for RuntimePath {
             setup: format!(
                 "{}. The engine `profile` runs them and finds the longest chains of events, and \
                  schedules for up to {MOST} processors. An event is one of a process of up to 32 \
-                 subcircuits, where the paper's were of a subcircuit each; all events take the same \
-                 time. An engine takes more: queues, null messages, and waiting for what turns out \
-                 not to come.",
+                 subcircuits, where the paper's were of a subcircuit each; all events take the \
+                 same time. An engine takes more: queues, null messages, and waiting for what \
+                 turns out not to come.",
                 circuits.describe()
             ),
             source: Source::Computed,

@@ -10,6 +10,7 @@
 //! | this one | [`Machine`]: the page map, then the cache, then the other caches. |
 //! | `params` | The parameters of a machine; the KSR-2 and a present-day server. |
 //! | `sources` | Where the numbers of these machines are from. |
+//! | `listed` | These numbers with their sources, in a list. |
 //! | `trace` | The accesses that are replayed. |
 //! | `counts` | The counts, and the time estimate. |
 //! | `sets` | The lines or pages that a cache or page map holds, and which one is evicted. |
@@ -57,6 +58,7 @@
 //! cache memories*, ISCA 1984, and of E. McCreight, *The Dragon computer system*, 1984.
 
 mod counts;
+mod listed;
 mod params;
 mod sets;
 mod sources;
@@ -169,8 +171,8 @@ impl Machine {
         })
     }
 
-    /// Gives the machine more memory, if it has less than `memory_bytes`. A sub-cache keeps the size
-    /// of its tables, so only a machine without one can grow.
+    /// Gives the machine more memory, if it has less than `memory_bytes`. A sub-cache keeps the
+    /// size of its tables, so only a machine without one can grow.
     ///
     /// # Errors
     ///

@@ -1,13 +1,8 @@
 //! Where the numbers of a machine are from, one [`Provenance`] for each group of them.
 //!
-//! The presets of [`MachineParams`] carry their [`Sources`]; figures print
-//! [`MachineParams::constants`] and judge by the worst of them.
+//! The presets of `params` carry their [`Sources`], and `listed` lists the numbers with them.
 
-use super::{Costs, Geometry, LockCosts, MachineParams};
-use crate::constants::{
-    Constant,
-    Provenance::{self, Estimated, Fitted, Paper, Published},
-};
+use crate::constants::Provenance::{self, Estimated, Fitted, Paper, Published};
 
 /// Where the numbers of a machine are from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +40,7 @@ const INTEL: Provenance = Published("Intel, Optimization Reference Manual, Golde
 const ROUND: Provenance = Estimated("a round number of the order that is published");
 
 impl Sources {
-    /// Of [`MachineParams::ksr2`].
+    /// Of `MachineParams::ksr2`.
     pub(super) const KSR2: Self = Self {
         workers: Paper("buffer paper, section 4; a ring: as for the KSR-1"),
         sizes: Published("the KSR-1 in netlib's Top 500 report of 1994; buffer paper, section 4"),
@@ -60,7 +55,7 @@ impl Sources {
         page_miss: Fitted("the decline of the rate in the buffer paper's figures 4 and 5"),
         lock: BUFFER_3_4,
     };
-    /// Of [`MachineParams::server`].
+    /// Of `MachineParams::server`.
     pub(super) const SERVER: Self = Self {
         workers: Estimated("a socket of the usual size"),
         sizes: Published("the architecture"),
@@ -75,7 +70,7 @@ impl Sources {
         page_miss: Estimated("a walk of about 30 cycles whose tables are in the caches"),
         lock: Estimated("measured alone and between two cores; across sockets a guess"),
     };
-    /// Of [`MachineParams::opteron`].
+    /// Of `MachineParams::opteron`.
     pub(super) const OPTERON: Self = Self {
         workers: Paper("NUMA paper, section 4"),
         cache: Estimated("the L2 and a quarter of the L3 (NUMA paper, section 4) as one cache"),
@@ -84,95 +79,4 @@ impl Sources {
         page_miss: Estimated("a walk whose tables are in the caches"),
         ..Self::SERVER
     };
-}
-
-impl MachineParams {
-    /// The numbers of the machine that a replay uses, with their sources. The time of locks is left
-    /// out, because a trace has none.
-    #[must_use]
-    pub fn constants(&self) -> Vec<Constant> {
-        // Without `..`: a new field has to be listed.
-        let Self {
-            workers,
-            ring_workers,
-            sub_cache,
-            line_bytes,
-            cache,
-            page_bytes,
-            pages,
-            unmapping_evicts: _,
-            replacement: _,
-            protocol: _,
-            costs,
-            sources,
-        } = *self;
-        let bytes = |geometry: Geometry, unit: u32| geometry.places() as f64 * f64::from(unit);
-        let number = Constant::new;
-        let mut all = vec![
-            number("workers", workers.into(), "", sources.workers),
-            number("a line", line_bytes.into(), "bytes", sources.sizes),
-            number("a page", page_bytes.into(), "bytes", sources.sizes),
-            number("pages that a worker maps", pages.places() as f64, "", sources.pages),
-        ];
-        if ring_workers < workers {
-            all.push(number("workers of a ring", ring_workers.into(), "", sources.workers));
-        }
-        if let Some(sub) = sub_cache {
-            let size = bytes(sub.blocks, sub.block_bytes);
-            all.push(number("a sub-cache", size, "bytes", sources.sub_cache));
-        }
-        if let Some(cache) = cache {
-            all.push(number("a cache", bytes(cache, line_bytes), "bytes", sources.cache));
-        }
-        all.extend(costs.constants(sub_cache.is_some(), &sources));
-        all
-    }
-}
-
-impl Costs {
-    fn constants(self, has_sub_cache: bool, sources: &Sources) -> Vec<Constant> {
-        let Self {
-            sub_hit_ns,
-            hit_ns,
-            remote_miss_ns,
-            far_miss_ns,
-            memory_miss_ns,
-            announcement_ns,
-            page_miss_ns,
-            lock: LockCosts { .. },
-        } = self;
-        let time = |name, value, from| Constant::new(name, value, "ns", from);
-        let mut all = vec![
-            time("a hit", hit_ns, sources.hit),
-            time("a line from another cache", remote_miss_ns, sources.remote_miss),
-            time("a line from memory", memory_miss_ns, sources.memory_miss),
-            time("a write that others are told of", announcement_ns, sources.remote_miss),
-            time("a page miss", page_miss_ns, sources.page_miss),
-        ];
-        if has_sub_cache {
-            all.push(time("a hit of the sub-cache", sub_hit_ns, sources.hit));
-        }
-        if far_miss_ns > remote_miss_ns {
-            all.push(time("a line from another ring", far_miss_ns, sources.far_miss));
-        }
-        all
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Basis, constants::basis};
-
-    /// What rests on a machine's times is no evidence, as long as one of them is a guess.
-    #[test]
-    fn presets_say_where_numbers_are_from() {
-        let of = |params: MachineParams| basis(&params.constants(), "the times");
-        assert_eq!(of(MachineParams::ksr2()), Basis::Fitted("the times"));
-        assert_eq!(of(MachineParams::server()), Basis::Estimated("the times"));
-        assert_eq!(of(MachineParams::opteron()), Basis::Estimated("the times"));
-        let told: Vec<_> =
-            MachineParams::ksr2().constants().iter().map(ToString::to_string).collect();
-        assert!(told.iter().any(|line| line.starts_with("a page miss: 400000 ns (fitted: ")));
-    }
 }

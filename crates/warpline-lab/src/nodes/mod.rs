@@ -17,8 +17,8 @@
 //! # The time
 //!
 //! A worker does what the trace says in the order of the trace, what was rolled back included. It
-//! waits for an event until that was sent, for an LP until the worker that it came from is done with
-//! it, and for nothing else. The run takes as long as the worker that is done last.
+//! waits for an event until that was sent, for an LP until the worker that it came from is done
+//! with it, and for nothing else. The run takes as long as the worker that is done last.
 //!
 //! # What it leaves out
 //!

@@ -1,8 +1,8 @@
 //! A machine of several nodes, what of Time Warp a replay takes with it, and where each number is
 //! from.
 //!
-//! Figures choose the parameters, print [`NodeParams::constants`], and replay [`variations`] of what
-//! nobody has measured.
+//! Figures choose the parameters, print [`NodeParams::constants`], and replay [`variations`] of
+//! what nobody has measured.
 
 use crate::{
     constants::{Constant, Provenance},
