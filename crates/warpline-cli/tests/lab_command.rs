@@ -30,7 +30,7 @@ fn refuses(words: &[&str], says: &[&str]) {
     assert!(output.stdout.is_empty(), "`lab {words:?}` printed something");
 }
 
-const FIGURES: [&str; 20] = [
+const FIGURES: [&str; 23] = [
     "fig1",
     "fig2",
     "fig3",
@@ -41,7 +41,10 @@ const FIGURES: [&str; 20] = [
     "fig8",
     "gtw-fig1",
     "runtime-fig5",
+    "runtime-fig5-path",
+    "runtime-feedback",
     "runtime-fig6a",
+    "runtime-fig6a-network",
     "runtime-fig6b",
     "numa-fig6",
     "numa-fig6-nodes",

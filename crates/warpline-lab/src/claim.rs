@@ -4,8 +4,9 @@
 //! Figures make [`Claim`]s, the paper's and our own, and test each at one or more places: a number
 //! and the [`Bounds`] that it should keep. Texts count the two kinds of claims apart, because only
 //! the paper's say whether it was right. A claim that could not fail is not counted as confirmed:
-//! its [`Basis`] says which parameter was fitted to the paper's result, or which of the paper's own
-//! numbers went in.
+//! its [`Basis`] says which parameter was fitted to the paper's result, which of the paper's own
+//! numbers went in, or which numbers nobody measured. [`constants`](crate::constants) has the
+//! numbers of machine models.
 //!
 //! Where a number is sampled, the bounds are held against its value in each round, because a change
 //! in the speed of the machine hits both sides of a ratio. A value keeps a bound if it does so in
@@ -163,6 +164,10 @@ pub enum Basis {
     Fitted(&'static str),
     /// One of the paper's own numbers: which one.
     Input(&'static str),
+    /// Numbers that nobody measured: which ones.
+    Estimated(&'static str),
+    /// A bound, of what: it can refute the claim, and not confirm it.
+    Bound(&'static str),
 }
 
 /// Whether a claim was found to be true.
@@ -180,6 +185,10 @@ pub enum Verdict {
     Fitted,
     /// At every place, because the paper's number went in: it confirms nothing.
     Input,
+    /// At every place, by numbers that nobody measured: it confirms nothing.
+    Estimated,
+    /// At every place, but what was found is a bound: the claim may be true.
+    Possible,
 }
 
 impl fmt::Display for Verdict {
@@ -191,6 +200,8 @@ impl fmt::Display for Verdict {
             Self::Unknown => f.pad("cannot be told"),
             Self::Fitted => f.pad("fitted"),
             Self::Input => f.pad("an input"),
+            Self::Estimated => f.pad("estimated"),
+            Self::Possible => f.pad("possible"),
         }
     }
 }
@@ -279,6 +290,8 @@ impl Claim {
                 Basis::Found => Verdict::Yes,
                 Basis::Fitted(_) => Verdict::Fitted,
                 Basis::Input(_) => Verdict::Input,
+                Basis::Estimated(_) => Verdict::Estimated,
+                Basis::Bound(_) => Verdict::Possible,
             },
             (n, _, all) => Verdict::Partly(n, all),
         }
@@ -334,6 +347,8 @@ fn counts(what: &str, verdicts: &[Verdict]) -> String {
         (count(|v| *v == Verdict::Unknown), "not to be told"),
         (count(|v| *v == Verdict::Fitted), "fitted"),
         (count(|v| *v == Verdict::Input), "an input"),
+        (count(|v| *v == Verdict::Estimated), "estimated"),
+        (count(|v| *v == Verdict::Possible), "possible"),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
@@ -436,6 +451,9 @@ mod tests {
         assert_eq!(claim(Basis::Found, &YES), Verdict::Yes);
         assert_eq!(claim(fitted, &YES), Verdict::Fitted);
         assert_eq!(claim(input, &YES), Verdict::Input);
+        let estimated = Basis::Estimated("the time of a hit");
+        assert_eq!(claim(estimated, &YES), Verdict::Estimated);
+        assert_eq!(claim(Basis::Bound("the longest chain"), &YES), Verdict::Possible);
         assert_eq!(claim(fitted, &[0.5; 5]), Verdict::No);
     }
 

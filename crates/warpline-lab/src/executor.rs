@@ -1,11 +1,12 @@
 //! The engines of the laboratory's runs with their settings, and a run by one of them.
 //!
-//! `sampling` runs them here, on threads, and `mpi` runs [`Ranks`] as processes.
+//! `sampling` runs them here, on threads, `mpi` runs [`Ranks`] as processes, and `network` runs
+//! those that have a [`Network`].
 
-use std::sync::atomic::AtomicBool;
+use std::{sync::atomic::AtomicBool, time::Duration};
 
 use warpline::{
-    AnyModel, Balance, Engine, RunError, Simulation,
+    AnyModel, Balance, Engine, Report, RunError, Simulation,
     digest::CommitDigest,
     pending::PendingKind,
     settings::{
@@ -34,6 +35,17 @@ pub struct Ranks {
     pub count: usize,
     /// What each of them runs.
     pub engine: RankEngine,
+    /// The network between them, if they are threads that talk over one that takes time.
+    pub network: Option<Network>,
+}
+
+/// How long messages between ranks take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Network {
+    /// From the time when a parcel is sent to the time when it arrives.
+    pub latency: Duration,
+    /// What sending a parcel takes its sender.
+    pub start_up: Duration,
 }
 
 /// An engine that runs on several ranks.
@@ -96,6 +108,8 @@ pub struct TimeWarp {
     pub memory_placement: MemoryPlacement,
     /// Page migration daemons, which wake up every second.
     pub migration_daemons: usize,
+    /// Whether LPs move.
+    pub balance: Balance,
 }
 
 impl TimeWarp {
@@ -112,6 +126,7 @@ impl TimeWarp {
             flow_control: true,
             memory_placement: MemoryPlacement::Off,
             migration_daemons: 0,
+            balance: Balance::Off,
         }
     }
 
@@ -140,7 +155,7 @@ impl TimeWarp {
             },
             // The figures are about what Time Warp costs, as the papers have it.
             instrumentation: Instrumentation::AS_IF_MANY,
-            balance: Balance::Off,
+            balance: self.balance,
             ..defaults
         }
         .into()
@@ -176,18 +191,11 @@ impl Executor {
             Self::Ranks(Ranks { count, .. }) => simulation.run_on_ranks(count)?,
             _ => simulation.run()?,
         };
-        let nulls = report.details.counters.iter().find(|(name, _)| *name == "null_messages");
-        Ok((!report.interrupted).then(|| Outcome {
-            committed: report.committed_events,
-            digest: report.digest,
-            rate: report.events_per_second(),
-            efficiency: report.efficiency(),
-            null_messages: nulls.map_or(0, |&(_, count)| count),
-        }))
+        Ok(Outcome::of(&report))
     }
 
     /// The engine with its settings.
-    fn engine(self) -> Engine {
+    pub(crate) fn engine(self) -> Engine {
         match self {
             Self::Sequential(pending) => warpline::Sequential { pending }.into(),
             Self::Conservative(conservative)
@@ -243,4 +251,29 @@ pub(crate) struct Outcome {
     /// Committed by processed events.
     pub(crate) efficiency: f64,
     pub(crate) null_messages: u64,
+    pub(crate) deadlocks: u64,
+    /// LPs that went to another worker.
+    pub(crate) moved_lps: u64,
+    /// Segments whose pages were moved to another node.
+    pub(crate) realigned: u64,
+}
+
+impl Outcome {
+    /// Of a run that was not interrupted.
+    pub(crate) fn of<O>(report: &Report<O>) -> Option<Self> {
+        let counter = |wanted: &str| {
+            let counters = &report.details.counters;
+            counters.iter().find(|(name, _)| *name == wanted).map_or(0, |&(_, count)| count)
+        };
+        (!report.interrupted).then(|| Self {
+            committed: report.committed_events,
+            digest: report.digest,
+            rate: report.events_per_second(),
+            efficiency: report.efficiency(),
+            null_messages: counter("null_messages"),
+            deadlocks: counter("deadlocks"),
+            moved_lps: counter("moved_lps"),
+            realigned: counter("segments_realigned"),
+        })
+    }
 }

@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod claim;
+pub mod constants;
 mod counters;
 mod error;
 mod executor;
@@ -31,6 +32,7 @@ mod index;
 pub mod machine;
 pub mod memory_system;
 mod mpi;
+mod network;
 pub mod nodes;
 mod output;
 #[cfg(feature = "plots")]
@@ -48,7 +50,7 @@ pub mod yardstick;
 
 pub use claim::{Basis, Bounds, CHANCE, Claim, LEVEL, Origin, Outcome, Test, Verdict};
 pub use error::LabError;
-pub use executor::{Conservative, Executor, RankEngine, Ranks, TimeWarp};
+pub use executor::{Conservative, Executor, Network, RankEngine, Ranks, TimeWarp};
 pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::Host;
 pub use plot::{Axis, Curve, Dot, Plot, Scale};

@@ -11,12 +11,12 @@ use warpline::{AnyModel, ConfigError, Only, RunError, digest::CommitDigest};
 use warpline_models::catalog::ModelParams;
 
 use crate::{
-    Executor, Settings, Watch,
+    Executor, Ranks, Settings, Watch,
     counters::{self, Counts, NAMES},
     error::LabError,
     executor::Outcome,
     hogging::Hogging,
-    mpi,
+    mpi, network,
 };
 
 /// The model of a run.
@@ -58,8 +58,11 @@ impl Setup {
         watch: &dyn Watch,
     ) -> Result<(Outcome, Counts), LabError> {
         let Self { model, end, executor } = self;
+        let failed = |source| LabError::Run { what: what.to_owned(), source: Box::new(source) };
         let (outcome, counts) = match (&settings.over_mpi, executor, model) {
-            (Some(program), Executor::Ranks(ranks), Workload::Shipped(params)) => {
+            (Some(program), Executor::Ranks(ranks), Workload::Shipped(params))
+                if ranks.network.is_none() =>
+            {
                 let run = mpi::Run { program, params, seed: settings.seed, end: *end };
                 let outcome = run
                     .on(ranks)
@@ -67,15 +70,21 @@ impl Setup {
                 // The counters are those of this process.
                 (Some(outcome), [None; NAMES.len()])
             }
+            (
+                _,
+                &Executor::Ranks(ranks @ Ranks { network: Some(network), .. }),
+                Workload::Shipped(params),
+            ) => {
+                let run =
+                    || network::run(ranks, network, params, *end, settings.seed, watch.stop());
+                let (outcome, counts) = counters::count(run);
+                (outcome.map_err(failed)?, counts)
+            }
             _ => {
                 let model = model.model()?;
                 let run = || executor.run(model, *end, settings.seed, watch.stop());
                 let (outcome, counts) = counters::count(run);
-                let outcome = outcome.map_err(|source| LabError::Run {
-                    what: what.to_owned(),
-                    source: Box::new(source),
-                })?;
-                (outcome, counts)
+                (outcome.map_err(failed)?, counts)
             }
         };
         // Ordering: Relaxed; the flag publishes nothing but itself.
@@ -94,7 +103,22 @@ pub struct Sample {
     pub efficiency: f64,
     /// Null messages of the conservative engine.
     pub null_messages: u64,
+    /// Deadlocks that the conservative engine had to find, because null messages did not prevent
+    /// them.
+    pub deadlocks: u64,
+    /// LPs that went to another worker of Time Warp.
+    pub moved_lps: u64,
+    /// Segments of memory whose pages were moved to another node.
+    pub realigned: u64,
     pub(crate) counts: Counts,
+}
+
+impl Sample {
+    const fn new(outcome: &Outcome, counts: Counts) -> Self {
+        let Outcome { rate, efficiency, null_messages, deadlocks, moved_lps, realigned, .. } =
+            *outcome;
+        Self { rate, efficiency, null_messages, deadlocks, moved_lps, realigned, counts }
+    }
 }
 
 /// A point of a curve: a run and its samples, one per round.
@@ -178,11 +202,11 @@ pub(crate) fn sample(
                 }
                 other => other?,
             };
-            let Outcome { committed, digest, rate, efficiency, null_messages } = outcome;
+            let Outcome { committed, digest, .. } = outcome;
             check(figure, &name, &points[place].setup, digest, &points)?;
             let point = &mut points[place];
             (point.committed, point.digest) = (committed, Some(digest));
-            point.samples.push(Sample { rate, efficiency, null_messages, counts });
+            point.samples.push(Sample::new(&outcome, counts));
         }
     }
     Ok(points)

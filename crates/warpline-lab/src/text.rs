@@ -91,7 +91,9 @@ fn line(claim: &Claim) -> String {
     let mut line = format!("- {text}: **{}**", claim.verdict());
     let _ = match basis {
         Basis::Found => Ok(()),
-        Basis::Fitted(why) | Basis::Input(why) => write!(line, ". It confirms nothing: {why}"),
+        Basis::Fitted(why) | Basis::Input(why) | Basis::Estimated(why) | Basis::Bound(why) => {
+            write!(line, ". It confirms nothing: {why}")
+        }
     };
     if let [first, others @ ..] = tests.as_slice() {
         let same = others.iter().all(|test| test.wanted == first.wanted);
