@@ -227,6 +227,11 @@ trait Chosen: fmt::Debug + Send + Sync {
     fn files(&self) -> Files;
     fn events_at_start(&self) -> u64;
     fn to_json(&self) -> Value;
+    /// The parameters without a flag, as [`to_json`](Self::to_json) has them; nothing if the model
+    /// needs some.
+    fn defaults(&self) -> Value {
+        Value::Null
+    }
 }
 
 impl<P: Parameters> Chosen for P {
@@ -260,6 +265,13 @@ impl<P: Parameters> Chosen for P {
     fn to_json(&self) -> Value {
         // Plain structures of numbers and strings can always be serialized.
         serde_json::to_value(self).unwrap_or_default()
+    }
+
+    fn defaults(&self) -> Value {
+        let command = P::augment_args(clap::Command::new(P::MODEL));
+        let matches = command.try_get_matches_from([P::MODEL]);
+        let params = matches.and_then(|matches| P::from_arg_matches(&matches));
+        params.map(|params| Chosen::to_json(&params)).unwrap_or_default()
     }
 }
 
@@ -401,15 +413,18 @@ impl ModelParams {
         self.0.to_json()
     }
 
-    /// The parameters as flags of the command, those that have a value.
+    /// The parameters as flags of the command, those that differ from their defaults. (A flag may
+    /// only stand beside another one, as the step of a series beside the series.)
     #[must_use]
     pub fn flags(&self) -> Vec<String> {
-        let Value::Object(params) = self.to_json() else { return Vec::new() };
+        let Value::Object(mut params) = self.to_json() else { return Vec::new() };
+        let defaults = self.0.defaults();
+        params.retain(|key, value| !value.is_null() && defaults.get(key) != Some(value));
         let flag = |(key, value): (&String, &Value)| match value {
             Value::String(word) => format!("--{key}={word}"),
             value => format!("--{key}={value}"),
         };
-        params.iter().filter(|(_, value)| !value.is_null()).map(flag).collect()
+        params.iter().map(flag).collect()
     }
 }
 

@@ -61,3 +61,24 @@ fn the_rank_that_writes_the_files_has_the_same_parameters() {
         assert!(here == elsewhere, "{}: ranks find different models", model.name());
     }
 }
+
+/// Red if `flags` has those that are as without a flag: traffic refuses the step of a series that
+/// is not written.
+#[test]
+fn flags_are_read_back() {
+    for model in ALL {
+        let read = |words: Vec<String>| {
+            let name = [model.name().to_owned()];
+            let command = model.augment(Command::new(model.name()));
+            let matches = command.try_get_matches_from(name.into_iter().chain(words))?;
+            model.parse(&matches)
+        };
+        let none = read(Vec::new()).expect("no parameter is asked for");
+        assert_eq!(none.flags(), [""; 0], "{}", model.name());
+        for workload in model.workloads() {
+            let flags = workload.params.flags();
+            let params = read(flags.clone()).unwrap_or_else(|error| panic!("{flags:?}: {error}"));
+            assert_eq!(params, workload.params, "{flags:?}");
+        }
+    }
+}
