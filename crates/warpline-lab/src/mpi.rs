@@ -51,6 +51,9 @@ fn outcome(report: &Value) -> Option<Outcome> {
         rate: report["events_per_second"].as_f64()?,
         efficiency: report["efficiency"].as_f64()?,
         null_messages: report["counters"]["null_messages"].as_u64().unwrap_or(0),
+        gvt_rounds: report["gvt_rounds"].as_u64().unwrap_or(0),
+        turns: 0,
+        local_share: None,
     })
 }
 

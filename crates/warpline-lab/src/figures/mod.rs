@@ -74,5 +74,7 @@ const PARTITIONED: &str = PoolKind::Partitioned.name();
 const ADAPTIVE: &str = PoolKind::Adaptive.name();
 /// Partitioned pools with on-the-fly fossil collection, as the buffer paper has them.
 const ON_THE_FLY: &str = "partitioned, on-the-fly";
+/// Partitioned pools in which an empty list takes from another one.
+const SHARING: &str = "partitioned, sharing";
 
 const MIB: u64 = 1 << 20;

@@ -119,6 +119,7 @@ impl Figure for NumaDaemons {
                 part[0], part[1]
             ),
             source: Source::Computed,
+            constants: Vec::new(),
             remarks: remarks(&against, &replays),
         })
     }

@@ -62,9 +62,9 @@ impl Figure for NumaFig6 {
 
 fn points(workers: usize, end: f64) -> Vec<Point> {
     let plain = TimeWarp::new(workers, PoolKind::default());
-    let numa = TimeWarp { memory_placement: MemoryPlacement::Lp, ..plain };
+    let numa = TimeWarp { memory_placement: MemoryPlacement::Lp, ..plain.clone() };
     // One for each core, as in the paper.
-    let daemons = TimeWarp { migration_daemons: workers, ..numa };
+    let daemons = TimeWarp { migration_daemons: workers, ..numa.clone() };
     let executors = [
         (SEQUENTIAL, Executor::Sequential(PendingKind::default())),
         (PLAIN, Executor::TimeWarp(plain)),
@@ -73,7 +73,7 @@ fn points(workers: usize, end: f64) -> Vec<Point> {
         (WINDOWS, Executor::Conservative(Conservative::new(workers, SynchronizationKind::Windows))),
     ];
     let of_load = |interarrival: f64| {
-        executors.map(|(curve, executor)| {
+        executors.clone().map(|(curve, executor)| {
             let model = Workload::Shipped(ModelParams::from(numa::italy(LPS, interarrival)));
             Point::new(curve, interarrival, Setup { model, end, executor })
         })

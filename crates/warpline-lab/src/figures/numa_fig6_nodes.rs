@@ -94,6 +94,7 @@ impl Figure for NumaFig6Nodes {
                 part[0], part[1]
             ),
             source: Source::Computed,
+            constants: Vec::new(),
             remarks: vec![numa::ASSUMED.to_owned()],
         })
     }

@@ -12,7 +12,15 @@ pub(crate) fn point(curve: &str, x: f64, rates: &[f64]) -> Point {
         end: 1.0,
         executor: Executor::Sequential(PendingKind::default()),
     };
-    let sample = |&rate| Sample { rate, efficiency: 1.0, null_messages: 0, counts: [None; 3] };
+    let sample = |&rate| Sample {
+        rate,
+        efficiency: 1.0,
+        null_messages: 0,
+        events_per_gvt: 1.0,
+        events_per_turn: 1.0,
+        local_share: None,
+        counts: [None; 3],
+    };
     let samples = rates.iter().map(sample).collect();
     Point { samples, ..Point::new(curve, x, setup) }
 }
