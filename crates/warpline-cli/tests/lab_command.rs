@@ -30,7 +30,7 @@ fn refuses(words: &[&str], says: &[&str]) {
     assert!(output.stdout.is_empty(), "`lab {words:?}` printed something");
 }
 
-const FIGURES: [&str; 20] = [
+const FIGURES: [&str; 25] = [
     "fig1",
     "fig2",
     "fig3",

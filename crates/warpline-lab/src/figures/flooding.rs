@@ -14,7 +14,6 @@ use warpline::{
     settings::{FlowControl, Instrumentation, PoolKind},
 };
 
-use super::{RECEIVER, SENDER};
 use crate::{
     Axis, Bounds, Claim, Constant, Curve, Dot, Figure, Findings, GVT_WHEN_SHORT, Lab, LabError,
     Plot, Source, Table,
@@ -217,8 +216,8 @@ impl Figure for FloodingFigure {
         let title = "PHOLD on two workers, a source and its sink on two others".to_owned();
         let claims = vec![
             keeps(&samples, PoolKind::Partitioned, Claim::of_paper),
-            loses(&curves, SENDER),
-            loses(&curves, RECEIVER),
+            loses(&samples, PoolKind::Sender),
+            loses(&samples, PoolKind::Receiver),
             keeps(&samples, PoolKind::Adaptive, Claim::own),
             is_fastest(&samples),
         ];
@@ -242,10 +241,6 @@ impl Figure for FloodingFigure {
             remarks: samples.iter().filter(|sample| is_short(&samples, sample)).map(told).collect(),
         })
     }
-}
-
-fn dots<'a>(curves: &'a [Curve], name: &str) -> &'a [Dot] {
-    curves.iter().find(|curve| curve.name == name).map_or(&[], |curve| &curve.dots)
 }
 
 /// The least turns of any pool without the source, with so many buffers.
@@ -278,11 +273,17 @@ fn keeps(samples: &[Sample], pool: PoolKind, claim: fn(String) -> Claim) -> Clai
     })
 }
 
-/// The claim that a pool does not, with few buffers.
-fn loses(curves: &[Curve], name: &str) -> Claim {
-    let claim = Claim::of_paper(format!("with {name} pools and the fewest buffers they do not"));
-    match dots(curves, name).first() {
-        Some(dot) => claim.test(format!("with {} buffers", dot.x), dot.y, Bounds::AtMost(KEPT)),
+/// The claim that a pool does not, with the fewest buffers that are enough without the source.
+fn loses(samples: &[Sample], pool: PoolKind) -> Claim {
+    let claim = Claim::of_paper(format!(
+        "with {pool} pools and the fewest buffers that are enough without the source they do not"
+    ));
+    let of_pool = samples.iter().filter(|sample| sample.pool == pool);
+    match of_pool.filter(|sample| !is_short(samples, sample)).min_by_key(|sample| sample.buffers) {
+        Some(sample) => {
+            let place = format!("with {} buffers", sample.buffers);
+            claim.test(place, sample.kept(), Bounds::AtMost(KEPT))
+        }
         None => claim,
     }
 }
@@ -334,15 +335,10 @@ mod tests {
     }
 
     fn verdicts(samples: &[Sample]) -> [Verdict; 3] {
-        let curve = |pool: PoolKind| {
-            let dots = samples.iter().filter(|sample| sample.pool == pool).map(Sample::dot);
-            Curve::new(pool.name(), dots.collect())
-        };
-        let curves = [PoolKind::Sender, PoolKind::Receiver].map(curve);
         [
             keeps(samples, PoolKind::Partitioned, Claim::of_paper),
-            loses(&curves, SENDER),
-            loses(&curves, RECEIVER),
+            loses(samples, PoolKind::Sender),
+            loses(samples, PoolKind::Receiver),
         ]
         .map(|claim| claim.verdict())
     }
@@ -379,6 +375,7 @@ mod tests {
         assert!(is_short(&samples, &samples[0]) && !is_short(&samples, &samples[1]));
         let claim = keeps(&samples, PoolKind::Partitioned, Claim::of_paper);
         assert_eq!(claim.verdict(), Verdict::Unknown);
+        assert_eq!(loses(&samples, PoolKind::Partitioned).verdict(), Verdict::Unknown);
         samples[0].alone = 1_500.0;
         samples[0].beside = 1_500.0;
         let claim = keeps(&samples, PoolKind::Partitioned, Claim::of_paper);
