@@ -99,8 +99,8 @@ fn constants() -> Vec<Constant> {
     ]
 }
 
-/// Time Warp on GTW's terms, with so many buffers by portables; `quota` is N_buf by a worker's equal
-/// share, and Δ by N_buf.
+/// Time Warp on GTW's terms, with so many buffers by portables; `quota` is N_buf by a worker's
+/// equal share, and Δ by N_buf.
 pub(super) fn executor(
     workers: usize,
     amount: f64,

@@ -134,7 +134,7 @@ mod tests {
                 let y = if x > knee(workers) { 100.0 } else { 1.0 };
                 Dot { x, y, low: y, high: y, hollow: false }
             };
-            Curve::new(&name(pool, workers), MEMORY.map(dot).into())
+            Curve::new(name(pool, workers), MEMORY.map(dot).into())
         };
         let curves: Vec<_> =
             [SENDER, RECEIVER].iter().flat_map(|pool| WORKERS.map(|n| curve(pool, n))).collect();
