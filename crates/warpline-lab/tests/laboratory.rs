@@ -235,8 +235,8 @@ fn samples_are_interleaved() {
     let samples = notes.samples.into_inner();
     let (first, second) = samples.split_at(samples.len() / 2);
     assert_eq!(first, second);
-    // Three amounts of memory of four pools, and the paper's for partitioned ones.
-    assert_eq!(first.len(), 13, "{first:?}");
+    // Four pools, with four amounts of memory.
+    assert_eq!(first.len(), 16, "{first:?}");
 }
 
 /// More workers than cores are allowed, and marked in table, plot and legend.

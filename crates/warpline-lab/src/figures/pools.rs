@@ -18,7 +18,8 @@ use crate::{
 /// Amounts of memory that are tried, in buffers by the events that are always pending. Estimated:
 /// the paper says that it tried, and not what.
 const AMOUNTS: [u64; 3] = [2, 4, 8];
-/// From the paper (section 7): MiB of each worker with partitioned pools. It is tried as well.
+/// From the paper (section 7): MiB of each worker with partitioned pools. It is tried as well, with
+/// every pool, because the best of more amounts would be better by chance alone.
 const PAPERS_MEBIBYTES: u64 = 8;
 /// From the paper (section 3.4): a worker with fewer free buffers asks for GVT.
 const FEW_BUFFERS: usize = 5;
@@ -63,10 +64,8 @@ impl Series {
             let mut limits: Vec<_> = AMOUNTS
                 .map(|times| (format!("{times} times"), Limit::Buffers(times * self.pending)))
                 .into();
-            if name == PARTITIONED {
-                let bytes = PAPERS_MEBIBYTES * MIB * workers as u64;
-                limits.push((format!("{PAPERS_MEBIBYTES} MiB each"), Limit::Bytes(bytes)));
-            }
+            let bytes = PAPERS_MEBIBYTES * MIB * workers as u64;
+            limits.push((format!("{PAPERS_MEBIBYTES} MiB each"), Limit::Bytes(bytes)));
             for (amount, limit) in limits {
                 let flow_control = FlowControl { few_buffers: FEW_BUFFERS, ..FlowControl::OFF };
                 let time_warp = TimeWarp { flow_control, ..TimeWarp::new(workers, pool.clone()) };
@@ -128,8 +127,9 @@ pub(super) fn constants(pending: u64) -> Vec<Constant> {
              pool has its best, so that no guess decides",
         ),
         Constant::paper(
-            format!("{PAPERS_MEBIBYTES} MiB of each worker with partitioned pools, one of those"),
-            "section 7",
+            format!("{PAPERS_MEBIBYTES} MiB of each worker, one of those amounts"),
+            "section 7, for partitioned pools; tried with every pool, so that none has more to \
+             choose from",
         ),
         Constant::paper(format!("GVT with fewer than {FEW_BUFFERS} free buffers"), "section 3.4"),
         Constant::paper("30 % of the buffers in the global pool of sender pools", "section 3.4"),
