@@ -223,7 +223,7 @@ impl Clone for CircuitLp {
 }
 
 /// Sends what a subcircuit has to tell.
-struct Courier<'a, C> {
+struct Publisher<'a, C> {
     model: &'a CircuitModel,
     me: LpId,
     now: f64,
@@ -235,7 +235,7 @@ struct Courier<'a, C> {
     cx: &'a mut C,
 }
 
-impl<C: Context<CircuitMessage>> Carrier for Courier<'_, C> {
+impl<C: Context<CircuitMessage>> Carrier for Publisher<'_, C> {
     #[inline]
     fn publish(&mut self, output: usize, segment: Segment) {
         let Segment { origin, value, slope } = segment;
@@ -301,7 +301,7 @@ impl CircuitLp {
         for Pending { reader: Reader { subcircuit, input }, segment } in pending.drain(..) {
             let place = subcircuit as usize - first;
             let (subject, mut state) = tables.at(network, place);
-            let mut courier = Courier {
+            let mut publisher = Publisher {
                 model,
                 me,
                 now,
@@ -311,14 +311,14 @@ impl CircuitLp {
                 traces,
                 cx,
             };
-            subject.receive(&mut state, begin, input as usize, segment, &mut courier);
+            subject.receive(&mut state, begin, input as usize, segment, &mut publisher);
         }
         let mut next = f64::INFINITY;
         for place in 0..tables.len() {
             while tables.due[place] < end {
                 let (subject, mut state) = tables.at(network, place);
                 let subcircuit = first + place;
-                let mut courier = Courier {
+                let mut publisher = Publisher {
                     model,
                     me,
                     now,
@@ -328,7 +328,7 @@ impl CircuitLp {
                     traces,
                     cx,
                 };
-                subject.fire(&mut state, scratch, &mut courier);
+                subject.fire(&mut state, scratch, &mut publisher);
             }
             next = next.min(tables.due[place]);
         }
@@ -353,9 +353,9 @@ impl LogicalProcess for CircuitLp {
         for place in 0..self.tables.len() {
             let (subject, state) = self.tables.at(&model.network, place);
             let subcircuit = first + place;
-            let mut courier =
-                Courier { model, me, now: 0.0, arrival: 0.0, subcircuit, pending, traces, cx };
-            subject.tell_samples(&state, 0.0, &mut courier);
+            let mut publisher =
+                Publisher { model, me, now: 0.0, arrival: 0.0, subcircuit, pending, traces, cx };
+            subject.tell_samples(&state, 0.0, &mut publisher);
         }
         let due = self.tables.first_due();
         if due < f64::INFINITY {
@@ -383,9 +383,9 @@ impl LogicalProcess for CircuitLp {
                 let place = subcircuit - model.subcircuits_of(me).start;
                 let (subject, mut state) = self.tables.at(&model.network, place);
                 let (pending, traces) = (&mut self.pending, &mut self.traces);
-                let mut courier =
-                    Courier { model, me, now, arrival: now, subcircuit, pending, traces, cx };
-                subject.receive(&mut state, now, input as usize, segment, &mut courier);
+                let mut publisher =
+                    Publisher { model, me, now, arrival: now, subcircuit, pending, traces, cx };
+                subject.receive(&mut state, now, input as usize, segment, &mut publisher);
                 let intervals = model.intervals();
                 let interval = intervals.of(*state.due);
                 if intervals.steps(interval) < self.scheduled {

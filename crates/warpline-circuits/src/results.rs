@@ -40,15 +40,15 @@ impl CircuitOutput {
 impl Results for CircuitOutput {
     fn figures(&self) -> Vec<Figure> {
         let Self { subcircuits, transistors, tally, signals, lookahead, .. } = *self;
-        let figure = Figure::new;
+        let (figure, count) = (Figure::new, Figure::of_count);
         vec![
-            figure("subcircuits", subcircuits as f64, "", "channel-connected components"),
-            figure("transistors", transistors as f64, "", "in the circuit"),
-            figure("steps", tally.steps as f64, "steps", "of integration, accepted"),
-            figure("events", tally.events as f64, "events", "segments of waveforms, published"),
-            figure(
+            count("subcircuits", subcircuits, "", "channel-connected components"),
+            count("transistors", transistors, "", "in the circuit"),
+            count("steps", tally.steps, "steps", "of integration, accepted"),
+            count("events", tally.events, "events", "segments of waveforms, published"),
+            count(
                 "crossings",
-                tally.crossings as f64,
+                tally.crossings,
                 "crossings",
                 "of the voltage half way between the rails, by signals",
             ),

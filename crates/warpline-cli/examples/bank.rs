@@ -46,12 +46,6 @@ impl Parameters for BankParams {
     const END: f64 = 1_440.0;
 
     fn model(self) -> Result<AnyModel, ConfigError> {
-        ConfigError::check(self.branches > 0, "branches", self.branches, "1 or more")?;
-        let ok = self.customers_per_hour > 0.0;
-        ConfigError::check(ok, "customers-per-hour", self.customers_per_hour, "above 0")?;
-        ConfigError::check(self.service > 0.0, "service", self.service, "above 0")?;
-        let ok = (0.0..1.0).contains(&self.onward);
-        ConfigError::check(ok, "onward", self.onward, "from 0 to below 1")?;
         Ok(AnyModel::new(Bank(self)))
     }
 
@@ -59,6 +53,8 @@ impl Parameters for BankParams {
         Observed::default().figures()
     }
 
+    /// The command refuses other values. What such words cannot say, `model` checks with
+    /// `ConfigError::check`.
     fn domains() -> &'static [Domain] {
         const {
             &[

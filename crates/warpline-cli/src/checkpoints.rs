@@ -219,7 +219,11 @@ fn describe(file: &Path, checkpoint: &Checkpoint) -> String {
     text += &line("wall time", format!("{:.2} s", checkpoint.wall_seconds));
     text += &line("written by", format!("Warpline {}", checkpoint.version));
     text += "parameters\n";
-    checkpoint.parameters.lines().for_each(|parameter| text += &format!("  {parameter}\n"));
+    let parameters = match &*checkpoint.parameters {
+        "()" => "not known: the model does not tell them (`Model::parameters`)",
+        told => told,
+    };
+    parameters.lines().for_each(|parameter| text += &format!("  {parameter}\n"));
     text
 }
 

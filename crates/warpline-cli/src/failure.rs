@@ -262,6 +262,7 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Config(error) => error.into(),
+            RunError::Branch(error) => Self::Configuration(error.to_string()),
             error => Self::Engine { run: None, error: Box::new(error), typed: None },
         }
     }

@@ -1,6 +1,7 @@
 //! Numbers and tables for people. Reports, pages, progress and benchmarks use them.
 
 use comfy_table::{CellAlignment, Table, presets};
+use warpline::replication::Estimate;
 
 /// A table without frames, which survives being pasted anywhere.
 pub(crate) fn table() -> Table {
@@ -49,6 +50,14 @@ pub(crate) fn interval(mean: f64, half_width: f64) -> String {
     format!("{} ± {}", significant(mean), significant(half_width))
 }
 
+/// An estimate: its interval, if there are enough samples for one. A difference has a sign.
+pub(crate) fn estimate(estimate: &Estimate, is_difference: bool) -> String {
+    let Estimate { mean, half_width, .. } = *estimate;
+    let sign = if is_difference && mean > 0.0 { "+" } else { "" };
+    let text = if half_width.is_finite() { interval(mean, half_width) } else { significant(mean) };
+    format!("{sign}{text}")
+}
+
 /// A finite number with so many digits behind the point, its thousands set apart.
 fn with_decimals(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
@@ -71,6 +80,12 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// A count with its noun: `1 worker`, `2 workers`, `12 345 events`.
+pub(crate) fn counted(count: impl TryInto<u64>, noun: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
 /// A number of bytes, in a unit that fits.
 pub(crate) fn bytes(number: u64) -> String {
     match number {
@@ -82,12 +97,15 @@ pub(crate) fn bytes(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{grouped, interval, significant};
+    use super::{counted, grouped, interval, significant};
 
     #[test]
     fn numbers_for_people() {
         assert_eq!(grouped(1_234_567), "1 234 567");
         assert_eq!(grouped(12), "12");
+        assert_eq!(counted(0_u64, "core"), "0 cores");
+        assert_eq!(counted(1_usize, "worker"), "1 worker");
+        assert_eq!(counted(12_345_u64, "event"), "12 345 events");
         assert_eq!(significant(f64::NAN), "-");
         assert_eq!(significant(0.012_345_678), "0.0123457");
         assert_eq!(significant(123_456_789.0), "123 456 789");

@@ -17,7 +17,10 @@ use std::{
 use warpline::nodes;
 use warpline_models::catalog::ModelParams;
 
-use crate::{failure::Failure, format::grouped};
+use crate::{
+    failure::Failure,
+    format::{counted, grouped},
+};
 
 /// What a pending event takes at the least, in any engine: its key and its receiver (bytes).
 const EVENT_BYTES: u64 = 32;
@@ -29,10 +32,10 @@ pub(crate) fn check(params: &ModelParams) -> Result<(), Failure> {
     let limit = limits().into_iter().min_by_key(|(bytes, _)| *bytes);
     match limit {
         Some((bytes, what)) if needed > bytes => Err(Failure::Configuration(format!(
-            "{} begins with {} events, which take {} MiB of memory or more; {what} is {} MiB\n  \
+            "{} begins with {}, which take {} MiB of memory or more; {what} is {} MiB\n  \
              what to do: let it begin with fewer events, or give it more memory",
             params.name(),
-            grouped(events),
+            counted(events, "event"),
             grouped(needed >> 20),
             grouped(bytes >> 20),
         ))),

@@ -3,7 +3,7 @@
 //! `run`, `sweep`, `bench` and `lab` call this before anything runs, as commands and from Python.
 //! The library takes any number of workers: its users know what else they do with their cores.
 
-use crate::{args::CommonArgs, failure::Failure, reads::PARALLEL, system};
+use crate::{args::CommonArgs, failure::Failure, format::counted, reads::PARALLEL, system};
 
 /// The most workers for each core, unless `--oversubscribe` asks for more.
 const WORKERS_PER_CORE: usize = 4;
@@ -34,9 +34,10 @@ pub(crate) fn refuse_crowd(jobs: usize, ranks: usize, workers: usize) -> Result<
     };
     Err(Failure::Configuration(format!(
         "{of_jobs}ranks x workers is {count}{ranks} x {workers} = {all}, and this process has \
-         {cores} core(s): more than {WORKERS_PER_CORE} workers for each core mostly wait for each \
-         other\n  what to do: choose fewer {fewer}--workers or --ranks, or run them all the same \
-         with --oversubscribe"
+         {}: more than {WORKERS_PER_CORE} workers for each core mostly wait for each other\n  \
+         what to do: choose fewer {fewer}--workers or --ranks, or run them all the same with \
+         --oversubscribe",
+        counted(cores, "core")
     )))
 }
 
@@ -48,7 +49,8 @@ fn refuse_jobs(jobs: usize) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Configuration(format!(
-        "{jobs} runs at one time are more than {WORKERS_PER_CORE} for each of {cores} core(s), and \
-         mostly wait for each other\n  what to do: choose fewer --jobs"
+        "{jobs} runs at one time are more than {WORKERS_PER_CORE} for each of {}, and mostly wait \
+         for each other\n  what to do: choose fewer --jobs",
+        counted(cores, "core")
     )))
 }

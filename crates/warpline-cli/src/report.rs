@@ -13,7 +13,7 @@ use warpline::{
 use warpline_models::catalog::{Measured, ModelParams, Recorded};
 
 use crate::{
-    format::{align_right, bytes, grouped, interval, significant, table},
+    format::{align_right, bytes, counted, grouped, interval, significant, table},
     system,
     trace::Written,
     warm_up::IntervalResults,
@@ -88,7 +88,7 @@ impl RunReport {
             report, figures, parameters, verified, recorded, trace, series, intervals, ..
         } = self;
         let results: Map<_, _> =
-            figures.iter().map(|figure| (figure.name.to_string(), json!(figure.value))).collect();
+            figures.iter().map(|figure| (figure.name.to_string(), number(figure))).collect();
         let details = &report.details;
         let counters: Map<_, _> =
             details.counters.iter().map(|&(name, n)| (name.to_owned(), json!(n))).collect();
@@ -166,10 +166,10 @@ impl RunReport {
         text += &line(
             "events",
             format!(
-                "{} committed, efficiency {:.3}, {} rollbacks{}",
+                "{} committed, efficiency {:.3}, {}{}",
                 grouped(report.committed_events),
                 report.efficiency(),
-                grouped(report.rollbacks),
+                counted(report.rollbacks, "rollback"),
                 local.map_or(String::new(), |share| format!(", {:.1} % local", 100.0 * share))
             ),
         );
@@ -192,10 +192,8 @@ impl RunReport {
                 heap_memory(report.details.heap_memory)
             ),
         );
-        text += &line(
-            "engine",
-            format!("{}, {} worker(s), seed {}", report.engine, report.workers, report.seed),
-        );
+        let workers = counted(report.workers, "worker");
+        text += &line("engine", format!("{}, {workers}, seed {}", report.engine, report.seed));
         let with = self.compared_with();
         let verified = match self.verified {
             None => String::new(),
@@ -315,14 +313,14 @@ impl ReplicationsReport {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "  replications     {n} of {}{}, {} events, {:.2} million events/s over all",
+            "  replications     {n} of {}{}, {}, {:.2} million events/s over all",
             self.requested,
             match self.reached {
                 None => "",
                 Some(true) => " at most, and precise enough",
                 Some(false) => " at most, and not precise enough",
             },
-            grouped(events),
+            counted(events, "event"),
             events as f64 / self.wall_seconds / 1e6
         );
         let _ = writeln!(text, "  first seed       {}", first.report.seed);
@@ -338,6 +336,11 @@ impl ReplicationsReport {
         }
         text
     }
+}
+
+/// The value of a figure for programs: a count is a whole number.
+fn number(figure: &Figure) -> Value {
+    figure.count().map_or_else(|| json!(figure.value), Value::from)
 }
 
 /// What a model says of itself, for people.
@@ -378,13 +381,14 @@ fn heap_memory(heap: HeapMemory) -> String {
     match heap {
         HeapMemory::None => String::new(),
         HeapMemory::Counted(peak) => {
-            format!(", with up to {} that messages and states own on the heap", bytes(peak))
+            format!(", with up to {} that messages and saved states own on the heap", bytes(peak))
         }
         HeapMemory::NotSaid => {
-            ", without what messages and states own on the heap: the model does not say".into()
+            ", without what messages and saved states own on the heap: the model does not say"
+                .into()
         }
         HeapMemory::NotCounted => {
-            ", without what messages and states own on the heap: the engine does not count it"
+            ", without what messages and saved states own on the heap: it is counted with --memory"
                 .into()
         }
     }
@@ -420,7 +424,7 @@ fn critical_path_json(path: &CriticalPath) -> Value {
 /// The critical path for people.
 fn critical_path_text(path: &CriticalPath) -> String {
     let told = |cost: u64| match path.settings.cost {
-        Cost::Events => format!("{} events", grouped(cost)),
+        Cost::Events => counted(cost, "event"),
         Cost::Time => format!("{} ms", significant(cost as f64 / 1e6)),
     };
     let mut table = table();

@@ -23,6 +23,7 @@ use crate::{
     args::{CommonArgs, RunArgs, RunFormat},
     checkpoints::{self, Due},
     failure::Failure,
+    format::counted,
     interrupt, memory,
     output::{self, Output},
     oversubscription, page,
@@ -343,9 +344,11 @@ fn difference(one: &RunReport, other: &RunReport) -> Option<String> {
     };
     (told(one) != told(other)).then(|| {
         format!(
-            "--verify found a difference: {} events were committed, digest {}; {} {}, digest {} \
-             (seed {})",
-            one.report.committed_events,
+            "--verify found a difference: {} committed, digest {}; {} {}, digest {} \
+             (seed {})\n  what to do: run it with --engine saving-check, which names a field that \
+             is not saved, or what a handler depends on that it should not; if that finds nothing, \
+             it is a bug of Warpline: please report it",
+            counted(one.report.committed_events, "event"),
             one.report.digest,
             one.compared_with(),
             other.report.committed_events,
@@ -371,8 +374,9 @@ impl Told {
                 requested,
                 ..
             }) => Err(Failure::NotPrecise(format!(
-                "--precision was not reached within {requested} replications: allow more with \
-                 --replications, run longer, or ask for less"
+                "--precision was not reached within {}: allow more with \
+                 --replications, run longer, or ask for less",
+                counted(*requested, "replication")
             ))),
             _ => Ok(()),
         }

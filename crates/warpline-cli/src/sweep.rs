@@ -3,6 +3,7 @@
 
 pub(crate) mod branch;
 mod dealing;
+mod means;
 mod rows;
 mod text;
 
@@ -26,6 +27,7 @@ use crate::{
     args::{BranchArgs, CommonArgs, SweepArgs, TableFormat},
     configuration::{flag_names, unknown},
     failure::Failure,
+    format::counted,
     interrupt,
     output::Output,
     oversubscription,
@@ -41,6 +43,7 @@ use crate::{
 };
 
 use dealing::Dealer;
+use means::Means;
 use rows::{RUN, Rows};
 use text::TextTable;
 
@@ -119,7 +122,7 @@ fn execute_as_table(
     drop(progress);
     if interrupt::requested() {
         let rows = done.len() + rows.count();
-        eprintln!("interrupted: {rows} of {} runs are in the report", sweep.runs());
+        eprintln!("interrupted: {rows} of {} are in the report", counted(sweep.runs(), "run"));
     }
     // The rows that are done are written, whatever ended the sweep.
     failures.extend(rows.finish().err());
@@ -127,7 +130,7 @@ fn execute_as_table(
 }
 
 /// The same for people: a table whose rows come as runs end, or, if it is too wide for that, when
-/// the sweep has ended.
+/// the sweep has ended; and of replications the means.
 fn execute_as_text(
     application: &Application,
     words: &[OsString],
@@ -140,21 +143,24 @@ fn execute_as_text(
     let caller = Caller { stop: interrupt::flag(), show: &show };
     interrupt::keep_report();
     let figures = application.entry(&words[2].to_string_lossy()).map(|model| model.results());
-    let figures = figures.unwrap_or_default();
-    let mut table = TextTable::new(sweep.keys(), figures.iter().map(|figure| &*figure.name));
+    let mut means = Means::new(sweep, figures.unwrap_or_default());
+    let mut table = TextTable::new(sweep.keys(), means.names());
     let mut failures = sweep.run_on(launch, caller, &BTreeSet::new(), &mut |number, row| {
+        means.note(number, &row);
         let text = table.add(number, row);
         progress.make_way(|| output.write_report(&text))
     });
     drop(progress);
     if interrupt::requested() {
-        eprintln!("interrupted: {} of {} runs are in the report", table.count(), sweep.runs());
+        let (rows, runs) = (table.count(), counted(sweep.runs(), "run"));
+        eprintln!("interrupted: {rows} of {runs} are in the report");
     }
-    failures.extend(output.write_report(&table.rest()).err());
+    failures.extend(output.write_report(&(table.rest() + &means.text())).err());
     Failure::of_all(failures)
 }
 
 /// All runs of a sweep, which are checked before anything runs.
+#[derive(Debug)]
 pub(crate) struct Sweep<'a> {
     points: Vec<Point>,
     common: &'a CommonArgs,
@@ -302,7 +308,7 @@ fn told(mut failures: Vec<Failure>) -> Vec<Failure> {
     let more = failures.len().saturating_sub(TOLD);
     if more > 0 {
         failures.truncate(TOLD);
-        failures.push(Failure::Run(format!("{more} more runs failed")));
+        failures.push(Failure::Run(format!("{} failed", counted(more, "more run"))));
     }
     failures
 }

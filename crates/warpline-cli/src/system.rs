@@ -5,6 +5,8 @@ use std::fs;
 pub(crate) use warpline_memory::cores;
 use warpline_memory::processor_name;
 
+use crate::format::counted;
+
 /// The peak resident size of this process, in bytes, where the system reports it.
 pub(crate) fn peak_resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
@@ -15,5 +17,5 @@ pub(crate) fn peak_resident_bytes() -> Option<u64> {
 
 /// The processor's name and how many of its cores this process may use.
 pub(crate) fn processor() -> String {
-    format!("{}, {} core(s)", processor_name(), cores())
+    format!("{}, {}", processor_name(), counted(cores(), "core"))
 }

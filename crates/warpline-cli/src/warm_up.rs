@@ -12,7 +12,7 @@ use warpline::{
 use crate::{
     args::CommonArgs,
     failure::Failure,
-    format::{align_right, significant, table},
+    format::{align_right, counted, significant, table},
 };
 
 /// Refuses a run of which nothing would be left but its warm-up, and intervals in which none can be
@@ -42,8 +42,16 @@ pub(crate) fn check(common: &CommonArgs, end: f64) -> Result<(), Failure> {
 pub(crate) struct IntervalResults {
     /// How long an interval is, in virtual time.
     length: f64,
-    /// By result: its name, and what it was in each interval.
-    results: Vec<(String, Vec<f64>)>,
+    results: Vec<IntervalResult>,
+}
+
+/// What a result was in each interval.
+#[derive(Clone, Debug)]
+struct IntervalResult {
+    name: String,
+    values: Vec<f64>,
+    /// No extreme does: a longer run changes it without end.
+    settles: bool,
 }
 
 impl IntervalResults {
@@ -51,11 +59,14 @@ impl IntervalResults {
     pub(crate) fn of<O: Results>(report: &Report<O>) -> Option<Self> {
         let all: Vec<Vec<Figure>> = report.intervals.iter().map(Results::figures).collect();
         let first = all.first().filter(|_| !report.interrupted)?;
-        let of_one = |at: usize| all.iter().map(|figures| figures[at].value).collect();
-        let names = first.iter().enumerate();
+        let of_one = |(at, figure): (usize, &Figure)| IntervalResult {
+            name: figure.name.to_string(),
+            values: all.iter().map(|figures| figures[at].value).collect(),
+            settles: !figure.is_extreme(),
+        };
         Some(Self {
             length: report.end_time.get() / all.len() as f64,
-            results: names.map(|(at, figure)| (figure.name.to_string(), of_one(at))).collect(),
+            results: first.iter().enumerate().map(of_one).collect(),
         })
     }
 
@@ -63,18 +74,26 @@ impl IntervalResults {
     pub(crate) fn mean<'a>(runs: impl Iterator<Item = &'a Self>) -> Option<Self> {
         let runs: Vec<&Self> = runs.collect();
         let mut mean = (*runs.first()?).clone();
-        for (at, (_, values)) in mean.results.iter_mut().enumerate() {
-            for (interval, value) in values.iter_mut().enumerate() {
-                let all: Vec<f64> = runs.iter().map(|run| run.results[at].1[interval]).collect();
+        for (at, result) in mean.results.iter_mut().enumerate() {
+            for (interval, value) in result.values.iter_mut().enumerate() {
+                let of_run = |run: &&Self| run.results[at].values[interval];
+                let all: Vec<f64> = runs.iter().map(of_run).collect();
                 *value = warm_up::mean(&all);
             }
         }
         Some(mean)
     }
 
-    /// The warm-up of each result, where there is one to be found.
+    /// The warm-up of each result that settles, where there is one to be found.
     fn warm_ups(&self) -> Vec<(&str, Option<WarmUp>)> {
-        self.results.iter().map(|(name, values)| (name.as_str(), WarmUp::of(values))).collect()
+        let settling = self.results.iter().filter(|result| result.settles);
+        settling.map(|result| (&*result.name, WarmUp::of(&result.values))).collect()
+    }
+
+    /// The results that have none, because they never settle.
+    fn left_out(&self) -> Vec<&str> {
+        let extremes = self.results.iter().filter(|result| !result.settles);
+        extremes.map(|result| &*result.name).collect()
     }
 
     fn time(&self, warm_up: WarmUp) -> f64 {
@@ -98,9 +117,11 @@ impl IntervalResults {
         let times: Map<_, _> =
             found.iter().map(|&(name, warm_up)| (name.to_owned(), time(warm_up))).collect();
         let values: Map<_, _> =
-            self.results.iter().map(|(name, values)| (name.clone(), json!(values))).collect();
+            self.results.iter().map(|one| (one.name.clone(), json!(one.values))).collect();
         let longest = self.longest_of(&found);
-        report.insert("warm_up".into(), json!({ "longest": longest, "results": times }));
+        let left_out = self.left_out();
+        let warm_up = json!({ "longest": longest, "results": times, "left_out": left_out });
+        report.insert("warm_up".into(), warm_up);
         let intervals = json!({ "length": self.length, "results": values });
         report.insert("intervals".into(), intervals);
     }
@@ -118,9 +139,15 @@ impl IntervalResults {
             table.add_row([name.to_owned(), time, mean]);
         }
         align_right(&mut table, 1..3);
-        let count = self.results.first().map_or(0, |(_, values)| values.len());
+        let count = self.results.first().map_or(0, |result| result.values.len());
+        let count = counted(count, "interval");
         let length = significant(self.length);
-        let mut text = format!("warm-up by MSER-5, from {count} intervals of {length}\n{table}\n");
+        let mut text = format!("warm-up by MSER-5, from {count} of {length}\n{table}\n");
+        let left_out = self.left_out();
+        if !left_out.is_empty() {
+            let names = left_out.join(", ");
+            text += &format!("  not looked at, because an extreme never settles: {names}\n");
+        }
         let longest = self.longest_of(&warm_ups);
         if warm_ups.iter().any(|(_, found)| found.is_none()) {
             text += "  more than half of the run would have to be left out: run longer\n";
@@ -134,19 +161,22 @@ impl IntervalResults {
 
 #[cfg(test)]
 mod tests {
-    use super::IntervalResults;
+    use super::{IntervalResult, IntervalResults};
 
     /// What one run did not yield comes from the others.
     #[test]
     fn means_are_of_what_there_is() {
-        let run = |values: &[f64]| IntervalResults {
-            length: 1.0,
-            results: vec![("calls".to_owned(), values.to_vec())],
+        let run = |values: &[f64]| {
+            let (name, values) = ("calls".to_owned(), values.to_vec());
+            IntervalResults {
+                length: 1.0,
+                results: vec![IntervalResult { name, values, settles: true }],
+            }
         };
         let nan = f64::NAN;
         let runs = [run(&[1.0, nan, nan]), run(&[3.0, 4.0, nan])];
         let mean = IntervalResults::mean(runs.iter()).expect("there are two runs");
-        let values = &mean.results[0].1;
+        let values = &mean.results[0].values;
         assert!(values[..2] == [2.0, 4.0] && values[2].is_nan(), "{values:?}");
         assert!(IntervalResults::mean([].iter()).is_none());
     }

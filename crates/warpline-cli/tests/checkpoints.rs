@@ -110,7 +110,7 @@ fn futures_branch_from_a_past() {
     let text = stdout(at, &format!("{line} --vary channels=8,12"));
     let first = text.lines().nth(2).expect("a row");
     let second = text.lines().nth(3).expect("a row");
-    assert!(text.starts_with("pcs: branches at virtual time 30, 4 replication(s)"), "{text}");
+    assert!(text.starts_with("pcs: branches at virtual time 30, 4 replications"), "{text}");
     assert!(first.contains("blocking_probability") && first.contains(" 8 "), "{text}");
     assert!(second.contains(" 12 ") && second.matches('±').count() == 2, "{text}");
     let refused = |line: &str, says: &str| refuses(at, &format!("branch {line}"), 2, &[says]);

@@ -21,6 +21,8 @@ fn main() -> std::process::ExitCode {
     eprintln!("test its_code_is_that_of_the_program ... ok");
     its_commands_print_what_it_shows();
     eprintln!("test its_commands_print_what_it_shows ... ok");
+    its_checkpoints_have_its_flags();
+    eprintln!("test its_checkpoints_have_its_flags ... ok");
     std::process::ExitCode::SUCCESS
 }
 
@@ -107,4 +109,25 @@ fn its_commands_print_what_it_shows() {
         }
     }
     assert!(commands > 20, "{commands} commands only");
+}
+
+/// The model does not tell its parameters, and the command does it. Red if `Chosen::model` leaves
+/// out `or_parameters`.
+fn its_checkpoints_have_its_flags() {
+    let program = env::current_exe().expect("this program has a path");
+    let folder = tempfile::tempdir().expect("a folder");
+    let shop = |line: &str| {
+        let mut command = Command::new(&program);
+        command.args(line.split_whitespace()).env(IS_COMMAND, "1").current_dir(&folder);
+        let output = command.output().expect("the command starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    assert_eq!(shop("run shop --end 60 --between 12 --checkpoint shop.ckpt").0, Some(0));
+    let (_, told, _) = shop("checkpoint info shop.ckpt");
+    assert!(told.contains("    between: 12.0,\n"), "{told}");
+    let (status, _, other) = shop("run shop --end 90 --between 9 --resume shop.ckpt");
+    assert_eq!(status, Some(1), "{other}");
+    assert!(other.contains("`between: 12.0` there, `between: 9.0` here"), "{other}");
+    assert_eq!(shop("run shop --end 90 --between 12 --resume shop.ckpt").0, Some(0));
 }

@@ -55,8 +55,13 @@ fn statistics_are_reported() {
     assert_eq!(report_of["results"]["served_rate"], came / 480.0);
     let found = report("analyze bank --find-warmup");
     assert!(found["warm_up"]["results"]["waits_p50"].is_number());
+    // Extremes never settle, so nothing is said of when they do.
+    assert_eq!(found["warm_up"]["left_out"], serde_json::json!(["wait_min", "wait_max"]));
+    assert!(found["warm_up"]["results"]["wait_max"].is_null());
+    assert!(found["intervals"]["results"]["wait_max"].is_array());
     let (_, text, _) = bank("analyze bank --find-warmup");
     assert!(text.contains("leave it out with --warmup") || text.contains("run longer"), "{text}");
+    assert!(text.contains("an extreme never settles: wait_min, wait_max\n"), "{text}");
     let page = folder.path().join("day.html");
     let line = format!("run bank --end 600 --report {}", page.display());
     assert_eq!(bank(&line).0, Some(0));
@@ -76,6 +81,31 @@ fn its_own_name_is_completed() {
     assert_eq!(status, Some(0), "{err}");
     assert!(page.contains(&format!(".TH {name} 1 ")), "{page}");
     assert!(!page.contains("warpline\\-run"), "{page}");
+}
+
+/// A model that says nothing but what it has to: all that branches and checkpoints need is told at
+/// once, and once for all replications.
+fn what_is_missing_is_told_at_once() {
+    let branch = "branch bank --at 60 --end 90 --vary service=1,2 --replications 3";
+    let (status, _, err) = bank(branch);
+    assert_eq!((status, err.matches("has no branches yet").count()), (Some(2), 1), "{err}");
+    for part in ["fn wires(&self)", "fn adapt(&self", "Serialize"] {
+        assert_eq!(err.matches(part).count(), 1, "{part}: {err}");
+    }
+    let (status, _, err) = bank("run bank --end 60 --checkpoint never.ckpt");
+    assert_eq!(status, Some(1), "{err}");
+    assert!(err.contains("fn wires(&self)") && err.contains("fn state_wire(&self)"), "{err}");
+}
+
+/// What no code of the model checks: the words of its domains do. Red if `catalog` does not call
+/// `domain::check`.
+fn values_that_domains_exclude_are_refused() {
+    for (flag, value) in [("branches", "0"), ("service", "-1"), ("onward", "1"), ("onward", "-0.5")]
+    {
+        let (status, _, err) = bank(&format!("run bank --end 1 --{flag} {value}"));
+        assert_eq!(status, Some(2), "{err}");
+        assert!(err.contains(&format!("`{flag}` is {value}")), "{err}");
+    }
 }
 
 fn a_model_has_run_sweep_info_and_help() {
@@ -110,6 +140,8 @@ fn a_model_has_run_sweep_info_and_help() {
     assert!(err.contains("`onward` is 1"), "{err}");
     assert!(bank("run bank --help").1.contains("--customers-per-hour"));
     its_own_name_is_completed();
+    what_is_missing_is_told_at_once();
+    values_that_domains_exclude_are_refused();
     let (status, _, err) = bank("bench");
     assert_eq!(status, Some(2), "{err}");
     assert!(err.contains("unrecognized subcommand"), "{err}");

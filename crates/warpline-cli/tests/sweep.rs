@@ -147,3 +147,30 @@ fn runs_that_fail_are_made_again() {
         assert_eq!((rows.lines().count(), rows.matches("\n1MiB,").count()), (2, 1), "{rows}");
     }
 }
+
+/// The replications of a point come to the means that `run --replications` tells; rows are rows.
+#[test]
+fn people_are_told_the_means_of_replications() {
+    let at = tempdir().expect("a folder");
+    let at = at.path();
+    let model = "phold --lps 8 --population 16 --end 20 --replications 5";
+    let text = stdout(at, &format!("sweep {model} --vary remote=0.1,0.5 --format text"));
+    let (rows, means) = text.split_once("95 % confidence intervals\n").expect("the means");
+    assert_eq!(rows.lines().filter(|line| line.starts_with(" 0.100000 ")).count(), 5, "{text}");
+    for remote in ["0.1", "0.5"] {
+        let run = stdout(at, &format!("run {model} --remote {remote}"));
+        // The first result is `handled`, in events.
+        let mean = |text: &str, behind: &str| {
+            let line = text.lines().find(|line| line.contains(behind)).expect("a line");
+            let (_, rest) = line.split_once(behind).expect("what is behind it");
+            rest.split(" events").next().expect("a unit").trim().to_owned()
+        };
+        let told = mean(means, &format!(" {remote} "));
+        assert!(told.contains(" ± "), "{text}");
+        assert_eq!(told, mean(&run, " handled "), "{text}\n{run}");
+    }
+    let once = stdout(at, "sweep phold --lps 8 --end 2 --vary remote=0.1,0.5 --format text");
+    assert!(!once.contains("confidence"), "{once}");
+    let csv = stdout(at, &format!("sweep {model} --vary remote=0.1,0.5 --format csv"));
+    assert_eq!(csv.lines().count(), 11, "{csv}");
+}

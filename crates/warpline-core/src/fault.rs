@@ -84,6 +84,9 @@ pub enum Fault {
     /// A handler that does not repeat what it did when it handles the same event again, found by
     /// the reverse check or the check of saving.
     NotRepeated(Box<Discrepancy>),
+    /// An LP that did something else when an optimistic engine let it handle its events again, from
+    /// what it had saved of the LP. Where no LP is named, events were lost or doubled by that.
+    RanDifferently,
     /// A state that differs from a copy that was just made of it, found by the check of saving.
     NotCopied(Box<Discrepancy>),
     /// A state that is not as it was after its last events have been undone by what was saved of
@@ -172,6 +175,11 @@ impl Fault {
                  shows. If the model has `Model::wires`, the second time the check of saving \
                  handles the message as it is read from its bytes: let them have all of it"
             }
+            Self::RanDifferently => {
+                "run it with the engine `saving-check`, which names the field that is not saved, \
+                 or what the handler depends on beside the model, the message, the state and its \
+                 random stream. If that finds nothing, it is a bug of Warpline: please report it"
+            }
             Self::NotCopied(_) => {
                 "let `clone` and `clone_from` copy all that a handler changes, or derive `State`, \
                  which writes them; and let `Debug` show no addresses and nothing of an order that \
@@ -254,6 +262,10 @@ impl fmt::Display for Fault {
                      the first time, and {second} the second time"
                 )
             }
+            Self::RanDifferently => f.write_str(
+                "ran differently when it handled its events again: something that it depends on is \
+                 not restored",
+            ),
             Self::NotCopied(discrepancy) => {
                 let Discrepancy { what, first, second } = &**discrepancy;
                 write!(f, "is not the same in a copy: {what} is {first}, and {second} in the copy")
@@ -352,7 +364,13 @@ impl std::error::Error for ModelError {}
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { fault, place } = self;
-        write!(f, "the model failed: {place} {fault}")?;
+        match (fault, place.lp, place.event) {
+            // The event is not known.
+            (Fault::RanDifferently, Some(lp), None) => {
+                write!(f, "the model failed: {lp:?} {fault}")?;
+            }
+            _ => write!(f, "the model failed: {place} {fault}")?,
+        }
         if let Some(key) = place.event {
             write!(f, "\n  event: number {} sent by {:?}", key.sequence(), key.sender())?;
             if key.step() > 0 {

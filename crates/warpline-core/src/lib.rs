@@ -45,10 +45,10 @@ pub use heap::heap_block;
 pub use ids::LpId;
 pub use key::{EventKey, STEP_MAX};
 pub use mix::mix;
-pub use model::{Collected, Difference, Link, LogicalProcess, Model, Wires};
+pub use model::{Collected, Difference, Link, LogicalProcess, Model, NOT_ADAPTED, Wires};
 pub use picture::{Picture, Shape};
 pub use random::{Discrete, Empirical, Stream, TableError};
-pub use results::{Figure, Results};
+pub use results::{Figure, FigureKind, Results};
 pub use reversal::Reversal;
 pub use statistics::{
     Counter, Level, Statistics, Tally, TrackedHistogram, TrackedQuantiles, TrackedSeries,

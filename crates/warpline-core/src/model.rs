@@ -140,6 +140,11 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     }
 }
 
+/// What a model says that does not say how its LPs [go on](Model::adapt) with other parameters.
+#[doc(hidden)]
+pub const NOT_ADAPTED: &str =
+    "the model does not say how its LPs go on with other parameters (`Model::adapt`)";
+
 /// A whole model: its LPs, the data that they share, and how their results are combined.
 ///
 /// Every handler can read the model, and nothing changes it during a run. So parameters, topology
@@ -209,8 +214,10 @@ pub trait Model: Send + Sync + Sized {
 
     /// What makes this model another one than the next of its type: its parameters, and the data
     /// that it has read. Ranks compare the `Debug` text before a run on several of them, and show
-    /// it if it is short. So the text is the same at all times, and on all ranks: it has nothing
-    /// that a run changes, no lock and no file. By default there is nothing to compare.
+    /// it if it is short; a checkpoint has it, and a run with another one does not go on with it.
+    /// So the text is the same at all times, and on all ranks: it has nothing that a run changes,
+    /// no lock and no file. By default there is nothing to compare; the checkpoints of a command
+    /// (`warpline_cli`) then have the flags of the model.
     fn parameters(&self) -> &dyn fmt::Debug {
         &()
     }
@@ -224,8 +231,7 @@ pub trait Model: Send + Sync + Sized {
     ///
     /// Why that may not be. By default it may not, because a state may depend on the parameters.
     fn adapt(&self, _before: &Self, _id: LpId, _lp: &mut Self::Lp) -> Result<(), String> {
-        Err("the model does not say how its LPs go on with other parameters (`Model::adapt`)"
-            .to_owned())
+        Err(NOT_ADAPTED.to_owned())
     }
 
     /// What two summaries of an LP differ in, for a model whose results are of use for an interval

@@ -5,7 +5,7 @@
 //! and the [`Bounds`] that it should keep. Texts count the two kinds of claims apart, because only
 //! the paper's say whether it was right. A claim that could not fail is not counted as confirmed:
 //! its [`Basis`] says which parameter was fitted to the paper's result, which of the paper's own
-//! numbers went in, or which estimate decides it.
+//! numbers went in, which estimate may decide it, or of what it is only a bound.
 
 use std::fmt;
 
@@ -45,8 +45,10 @@ pub enum Basis {
     Fitted(&'static str),
     /// One of the paper's own numbers: which one.
     Input(&'static str),
-    /// A number that was estimated and not measured, and that may decide it: which one.
+    /// Numbers that were estimated and not measured, and that may decide it: which ones.
     Estimated(&'static str),
+    /// A bound, of what: it can refute the claim, and not confirm it.
+    Bound(&'static str),
 }
 
 /// Whether a claim was found to be true.
@@ -66,6 +68,8 @@ pub enum Verdict {
     Input,
     /// At every place, but an estimate may decide that: it confirms nothing.
     Estimated,
+    /// At every place, but what was found is a bound: the claim may be true.
+    Possible,
 }
 
 impl fmt::Display for Verdict {
@@ -78,6 +82,7 @@ impl fmt::Display for Verdict {
             Self::Fitted => f.pad("fitted"),
             Self::Input => f.pad("an input"),
             Self::Estimated => f.pad("estimated"),
+            Self::Possible => f.pad("possible"),
         }
     }
 }
@@ -179,6 +184,7 @@ impl Claim {
                 Basis::Fitted(_) => Verdict::Fitted,
                 Basis::Input(_) => Verdict::Input,
                 Basis::Estimated(_) => Verdict::Estimated,
+                Basis::Bound(_) => Verdict::Possible,
             },
             (n, _, all) => Verdict::Partly(n, all),
         }
@@ -235,6 +241,7 @@ fn counts(what: &str, verdicts: &[Verdict]) -> String {
         (count(|v| *v == Verdict::Fitted), "fitted"),
         (count(|v| *v == Verdict::Input), "an input"),
         (count(|v| *v == Verdict::Estimated), "estimated"),
+        (count(|v| *v == Verdict::Possible), "possible"),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
@@ -292,11 +299,13 @@ mod tests {
         };
         let (fitted, input) = (Basis::Fitted("the time of a miss"), Basis::Input("the lock"));
         let estimated = Basis::Estimated("the time of a page walk");
+        let bound = Basis::Bound("the longest chain");
         assert_eq!(claim(Basis::Found, &YES), Verdict::Yes);
         assert_eq!(claim(fitted, &YES), Verdict::Fitted);
         assert_eq!(claim(input, &YES), Verdict::Input);
         assert_eq!(claim(estimated, &YES), Verdict::Estimated);
-        for basis in [fitted, input, estimated] {
+        assert_eq!(claim(bound, &YES), Verdict::Possible);
+        for basis in [fitted, input, estimated, bound] {
             assert_eq!(claim(basis, &[0.5; 5]), Verdict::No);
         }
     }

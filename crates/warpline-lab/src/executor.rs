@@ -1,11 +1,12 @@
 //! The engines of the laboratory's runs with their settings, and a run by one of them.
 //!
-//! `sampling` runs them here, on threads, and `mpi` runs [`Ranks`] as processes.
+//! `sampling` runs them here, on threads, `mpi` runs [`Ranks`] as processes, and `network` runs
+//! those that have a [`Network`].
 
-use std::sync::atomic::AtomicBool;
+use std::{sync::atomic::AtomicBool, time::Duration};
 
 use warpline::{
-    AnyModel, Balance, Engine, RunError, Simulation,
+    AnyModel, Balance, Engine, Report, RunError, Simulation,
     digest::CommitDigest,
     pending::PendingKind,
     settings::{
@@ -38,6 +39,17 @@ pub struct Ranks {
     pub count: usize,
     /// What each of them runs.
     pub engine: RankEngine,
+    /// The network between them, if they are threads that talk over one that takes time.
+    pub network: Option<Network>,
+}
+
+/// How long messages between ranks take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Network {
+    /// From the time when a parcel is sent to the time when it arrives.
+    pub latency: Duration,
+    /// What sending a parcel takes its sender.
+    pub start_up: Duration,
 }
 
 /// An engine that runs on several ranks.
@@ -99,6 +111,8 @@ pub struct TimeWarp {
     pub memory_placement: MemoryPlacement,
     /// Page migration daemons, which wake up every second.
     pub migration_daemons: usize,
+    /// Whether LPs move.
+    pub balance: Balance,
 }
 
 /// A limit of the memory of event buffers, of all workers together.
@@ -129,6 +143,7 @@ impl TimeWarp {
             in_turn: false,
             memory_placement: MemoryPlacement::Off,
             migration_daemons: 0,
+            balance: Balance::Off,
         }
     }
 
@@ -155,7 +170,7 @@ impl TimeWarp {
                 true => Instrumentation::IN_TURN,
                 false => Instrumentation::AS_IF_MANY,
             },
-            balance: Balance::Off,
+            balance: self.balance,
             ..warpline::TimeWarp::default()
         }
         .into()
@@ -208,24 +223,11 @@ impl Executor {
             Self::Ranks(Ranks { count, .. }) => simulation.run_on_ranks(*count)?,
             _ => simulation.run()?,
         };
-        let count = |wanted| {
-            let mut counters = report.details.counters.iter();
-            counters.find(|(name, _)| *name == wanted).map_or(0, |&(_, count)| count)
-        };
-        Ok((!report.interrupted).then(|| Outcome {
-            committed: report.committed_events,
-            digest: report.digest,
-            rate: report.events_per_second(),
-            efficiency: report.efficiency(),
-            null_messages: count("null_messages"),
-            gvt_rounds: report.gvt_rounds,
-            turns: count("turns"),
-            local_share: report.details.local_share,
-        }))
+        Ok(Outcome::of(&report))
     }
 
     /// The engine with its settings.
-    fn engine(self) -> Engine {
+    pub(crate) fn engine(self) -> Engine {
         match self {
             Self::Sequential(pending) => warpline::Sequential { pending }.into(),
             Self::Conservative(conservative)
@@ -285,10 +287,38 @@ pub(crate) struct Outcome {
     /// Committed by processed events.
     pub(crate) efficiency: f64,
     pub(crate) null_messages: u64,
+    pub(crate) deadlocks: u64,
     /// Computations of GVT.
     pub(crate) gvt_rounds: u64,
     /// Turns of all workers of Time Warp.
     pub(crate) turns: u64,
     /// The part of the events that the sender's own worker has handled.
     pub(crate) local_share: Option<f64>,
+    /// LPs that went to another worker.
+    pub(crate) moved_lps: u64,
+    /// Segments whose pages were moved to another node.
+    pub(crate) realigned: u64,
+}
+
+impl Outcome {
+    /// Of a run that was not interrupted.
+    pub(crate) fn of<O>(report: &Report<O>) -> Option<Self> {
+        let counter = |wanted: &str| {
+            let counters = &report.details.counters;
+            counters.iter().find(|(name, _)| *name == wanted).map_or(0, |&(_, count)| count)
+        };
+        (!report.interrupted).then(|| Self {
+            committed: report.committed_events,
+            digest: report.digest,
+            rate: report.events_per_second(),
+            efficiency: report.efficiency(),
+            null_messages: counter("null_messages"),
+            deadlocks: counter("deadlocks"),
+            gvt_rounds: report.gvt_rounds,
+            turns: counter("turns"),
+            local_share: report.details.local_share,
+            moved_lps: counter("moved_lps"),
+            realigned: counter("segments_realigned"),
+        })
+    }
 }

@@ -32,6 +32,7 @@ mod index;
 pub mod machine;
 pub mod memory_system;
 mod mpi;
+mod network;
 pub mod nodes;
 mod output;
 #[cfg(feature = "plots")]
@@ -51,7 +52,9 @@ pub mod yardstick;
 pub use claim::{Basis, Claim, Origin, Test, Verdict};
 pub use constant::{Constant, Provenance};
 pub use error::LabError;
-pub use executor::{Conservative, Executor, GVT_WHEN_SHORT, Limit, RankEngine, Ranks, TimeWarp};
+pub use executor::{
+    Conservative, Executor, GVT_WHEN_SHORT, Limit, Network, RankEngine, Ranks, TimeWarp,
+};
 pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::Host;
 pub use plot::{Axis, Curve, Dot, Plot, Scale};

@@ -45,15 +45,20 @@ impl Run<'_> {
 
 /// The results in a report.
 fn outcome(report: &Value) -> Option<Outcome> {
+    let counter = |name: &str| report["counters"][name].as_u64().unwrap_or(0);
     Some(Outcome {
         committed: report["committed_events"].as_u64()?,
         digest: report["digest"].as_str()?.parse().ok()?,
         rate: report["events_per_second"].as_f64()?,
         efficiency: report["efficiency"].as_f64()?,
-        null_messages: report["counters"]["null_messages"].as_u64().unwrap_or(0),
+        null_messages: counter("null_messages"),
+        deadlocks: counter("deadlocks"),
         gvt_rounds: report["gvt_rounds"].as_u64().unwrap_or(0),
         turns: 0,
         local_share: None,
+        // Neither LPs nor pages move between ranks.
+        moved_lps: 0,
+        realigned: 0,
     })
 }
 
@@ -88,7 +93,7 @@ mod tests {
             let conservative =
                 Conservative { aggregation, ..Conservative::new(1, synchronization) };
             let engine = RankEngine::Conservative(conservative);
-            Ranks { count: 2, engine }.flags().join(" ")
+            Ranks { count: 2, engine, network: None }.flags().join(" ")
         };
         let null_messages = flags(SynchronizationKind::NullMessages);
         assert!(null_messages.contains("--edge-capacity=64 --aggregation=64"), "{null_messages}");

@@ -11,12 +11,12 @@ use warpline::{AnyModel, ConfigError, Only, RunError, digest::CommitDigest};
 use warpline_models::catalog::ModelParams;
 
 use crate::{
-    Executor, Settings, Watch,
+    Executor, Ranks, Settings, Watch,
     counters::{self, Counts, NAMES},
     error::LabError,
     executor::Outcome,
     hogging::Hogging,
-    mpi,
+    mpi, network,
 };
 
 /// The model of a run.
@@ -58,8 +58,11 @@ impl Setup {
         watch: &dyn Watch,
     ) -> Result<(Outcome, Counts), LabError> {
         let Self { model, end, executor } = self;
+        let failed = |source| LabError::Run { what: what.to_owned(), source: Box::new(source) };
         let (outcome, counts) = match (&settings.over_mpi, executor, model) {
-            (Some(program), Executor::Ranks(ranks), Workload::Shipped(params)) => {
+            (Some(program), Executor::Ranks(ranks), Workload::Shipped(params))
+                if ranks.network.is_none() =>
+            {
                 let run = mpi::Run { program, params, seed: settings.seed, end: *end };
                 let outcome = run
                     .on(ranks)
@@ -67,15 +70,21 @@ impl Setup {
                 // The counters are those of this process.
                 (Some(outcome), [None; NAMES.len()])
             }
+            (
+                _,
+                &Executor::Ranks(ranks @ Ranks { network: Some(network), .. }),
+                Workload::Shipped(params),
+            ) => {
+                let run =
+                    || network::run(ranks, network, params, *end, settings.seed, watch.stop());
+                let (outcome, counts) = counters::count(run);
+                (outcome.map_err(failed)?, counts)
+            }
             _ => {
                 let model = model.model()?;
                 let run = || executor.run(model, *end, settings.seed, watch.stop());
                 let (outcome, counts) = counters::count(run);
-                let outcome = outcome.map_err(|source| LabError::Run {
-                    what: what.to_owned(),
-                    source: Box::new(source),
-                })?;
-                (outcome, counts)
+                (outcome.map_err(failed)?, counts)
             }
         };
         // Ordering: Relaxed; the flag publishes nothing but itself.
@@ -94,28 +103,35 @@ pub struct Sample {
     pub efficiency: f64,
     /// Null messages of the conservative engine.
     pub null_messages: u64,
+    /// Deadlocks that the conservative engine had to find, because null messages did not prevent
+    /// them.
+    pub deadlocks: u64,
     /// Committed events by computations of GVT; infinite without any.
     pub events_per_gvt: f64,
     /// Committed events by turns of Time Warp's workers; infinite for other engines.
     pub events_per_turn: f64,
     /// The part of the events that the sender's own worker has handled, of Time Warp.
     pub local_share: Option<f64>,
+    /// LPs that went to another worker of Time Warp.
+    pub moved_lps: u64,
+    /// Segments of memory whose pages were moved to another node.
+    pub realigned: u64,
     pub(crate) counts: Counts,
 }
 
 impl Sample {
     fn new(outcome: &Outcome, counts: Counts) -> Self {
         let committed = outcome.committed as f64;
-        let &Outcome { rate, efficiency, null_messages, local_share, .. } = outcome;
-        let events_per_gvt = committed / outcome.gvt_rounds as f64;
-        let events_per_turn = committed / outcome.turns as f64;
         Self {
-            rate,
-            efficiency,
-            null_messages,
-            events_per_gvt,
-            events_per_turn,
-            local_share,
+            rate: outcome.rate,
+            efficiency: outcome.efficiency,
+            null_messages: outcome.null_messages,
+            deadlocks: outcome.deadlocks,
+            events_per_gvt: committed / outcome.gvt_rounds as f64,
+            events_per_turn: committed / outcome.turns as f64,
+            local_share: outcome.local_share,
+            moved_lps: outcome.moved_lps,
+            realigned: outcome.realigned,
             counts,
         }
     }

@@ -95,7 +95,7 @@ fn line(claim: &Claim) -> String {
     let mut line = format!("- {text}: **{}**", claim.verdict());
     let _ = match basis {
         Basis::Found => Ok(()),
-        Basis::Fitted(why) | Basis::Input(why) | Basis::Estimated(why) => {
+        Basis::Fitted(why) | Basis::Input(why) | Basis::Estimated(why) | Basis::Bound(why) => {
             write!(line, ". It confirms nothing: {why}")
         }
     };

@@ -15,14 +15,16 @@
 //! # Ok::<(), warpline::RunError>(())
 //! ```
 
-use std::{any::TypeId, fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
-use clap::{ArgMatches, builder::ValueParser};
+use clap::ArgMatches;
 use serde::Serialize;
 use serde_json::Value;
 use warpline::{AnyModel, ConfigError, Figure, files::Files};
 
+use crate::domain;
 pub use crate::{
+    domain::{Domain, Parameter},
     prepared::{Measured, Prepared, Recorded, Recording, Refusal, RunSetup},
     time_unit::{TimeUnit, time},
 };
@@ -81,7 +83,8 @@ pub trait Parameters:
     /// The figures that a run reports. Their values are not used.
     fn results() -> Vec<Figure>;
 
-    /// The unit and the range of each parameter.
+    /// The unit and the range of each parameter. Before a model is made, numbers are compared with
+    /// what their ranges say ([`Domain`]).
     fn domains() -> &'static [Domain] {
         &[]
     }
@@ -89,25 +92,6 @@ pub trait Parameters:
     /// The standard workloads that are runs of this model.
     fn workloads() -> Vec<Workload> {
         Vec::new()
-    }
-}
-
-/// The values that a parameter may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Domain {
-    /// The parameter's flag, without the dashes.
-    pub flag: &'static str,
-    /// The unit, or an empty string for a count or a probability.
-    pub unit: &'static str,
-    /// The allowed values, in words.
-    pub range: &'static str,
-}
-
-impl Domain {
-    /// The values of the parameter with this flag.
-    #[must_use]
-    pub const fn new(flag: &'static str, unit: &'static str, range: &'static str) -> Self {
-        Self { flag, unit, range }
     }
 }
 
@@ -148,24 +132,6 @@ pub enum Load {
     /// The model's own loop: does what a run up to this virtual time does, and says how long that
     /// took, without making the model.
     Loop(fn(f64) -> Duration),
-}
-
-/// A parameter of a model, as [`Entry::parameters`] describes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Parameter {
-    /// Its name: a flag without the dashes, and a key of configuration files and reports.
-    pub name: String,
-    /// The type of its values: `integer`, `number`, `text`, or the allowed words.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Its default value.
-    pub default: Option<String>,
-    /// The allowed values, in words.
-    pub range: String,
-    /// The unit, or an empty string.
-    pub unit: String,
-    /// Its meaning.
-    pub meaning: String,
 }
 
 /// An entry of a list of models: a model that can be chosen by its name.
@@ -227,7 +193,7 @@ impl<P: Parameters> Entry for Of<P> {
     }
 
     fn augment(&self, command: clap::Command) -> clap::Command {
-        with_units(P::augment_args(command), P::domains())
+        domain::with_units(P::augment_args(command), P::domains())
     }
 
     fn parse(&self, matches: &ArgMatches) -> Result<ModelParams, clap::Error> {
@@ -236,7 +202,7 @@ impl<P: Parameters> Entry for Of<P> {
 
     fn parameters(&self) -> Vec<Parameter> {
         let command = P::augment_args(clap::Command::new(P::MODEL));
-        command.get_arguments().map(|arg| parameter(arg, P::domains())).collect()
+        command.get_arguments().map(|arg| domain::parameter(arg, P::domains())).collect()
     }
 
     fn results(&self) -> Vec<Figure> {
@@ -245,53 +211,6 @@ impl<P: Parameters> Entry for Of<P> {
 
     fn workloads(&self) -> Vec<Workload> {
         P::workloads()
-    }
-}
-
-/// A command whose parameters that are times may be typed with units.
-fn with_units(command: clap::Command, domains: &[Domain]) -> clap::Command {
-    command.mut_args(|arg| {
-        let domain = domains.iter().find(|domain| arg.get_long() == Some(domain.flag));
-        match domain.and_then(|domain| TimeUnit::named(domain.unit)) {
-            Some(unit) if arg.get_value_parser().type_id() == TypeId::of::<f64>() => {
-                arg.value_parser(move |text: &str| time(text, Some(unit)))
-            }
-            _ => arg,
-        }
-    })
-}
-
-/// Describes a parameter by its flag and its domain.
-fn parameter(arg: &clap::Arg, domains: &[Domain]) -> Parameter {
-    let name = arg.get_long().unwrap_or_else(|| arg.get_id().as_str()).to_owned();
-    let domain = domains.iter().find(|domain| domain.flag == name);
-    let words = arg.get_possible_values();
-    let words: Vec<_> = words.iter().map(|value| value.get_name()).collect();
-    let default = arg.get_default_values().first();
-    Parameter {
-        kind: if words.is_empty() {
-            kind(arg.get_value_parser()).to_owned()
-        } else {
-            words.join(" | ")
-        },
-        default: default.map(|value| value.to_string_lossy().into_owned()),
-        range: domain.map_or("", |domain| domain.range).to_owned(),
-        unit: domain.map_or("", |domain| domain.unit).to_owned(),
-        meaning: arg.get_help().map(ToString::to_string).unwrap_or_default(),
-        name,
-    }
-}
-
-/// The type of the values that a parser reads, by name.
-fn kind(parser: &ValueParser) -> &'static str {
-    let id = parser.type_id();
-    if id == TypeId::of::<f64>() {
-        "number"
-    } else if id == TypeId::of::<usize>() || id == TypeId::of::<u32>() || id == TypeId::of::<u64>()
-    {
-        "integer"
-    } else {
-        "text"
     }
 }
 
@@ -320,11 +239,14 @@ impl<P: Parameters> Chosen for P {
     }
 
     fn model(&self) -> Result<AnyModel, ConfigError> {
-        Parameters::model(self.clone())
+        check_domains(self)?;
+        Ok(Parameters::model(self.clone())?.or_parameters(self.clone()))
     }
 
     fn prepare(&self, run: &RunSetup) -> Result<Prepared, Refusal> {
-        Parameters::prepare(self.clone(), run)
+        check_domains(self)?;
+        let prepared = Parameters::prepare(self.clone(), run)?;
+        Ok(Prepared { model: prepared.model.or_parameters(self.clone()), ..prepared })
     }
 
     fn files(&self) -> Files {
@@ -339,6 +261,12 @@ impl<P: Parameters> Chosen for P {
         // Plain structures of numbers and strings can always be serialized.
         serde_json::to_value(self).unwrap_or_default()
     }
+}
+
+/// Compares parameters with what is said of their values.
+fn check_domains<P: Parameters>(params: &P) -> Result<(), ConfigError> {
+    let command = P::augment_args(clap::Command::new(P::MODEL));
+    domain::check(&Chosen::to_json(params), &command, P::domains())
 }
 
 /// A model that was made while the program runs.

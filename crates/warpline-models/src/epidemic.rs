@@ -156,14 +156,14 @@ pub struct EpidemicOutput {
 
 impl Results for EpidemicOutput {
     fn figures(&self) -> Vec<Figure> {
-        let figure = Figure::new;
+        let (figure, count) = (Figure::new, Figure::of_count);
         vec![
-            figure("infected", self.infected as f64, "people", "ever"),
+            count("infected", self.infected, "people", "ever"),
             figure("attack_rate", self.attack_rate, "", "part of the people ever infected"),
-            figure("infected_at_end", self.infected_at_end as f64, "people", "not recovered yet"),
+            count("infected_at_end", self.infected_at_end, "people", "not recovered yet"),
             figure("foreign", self.foreign, "", "part of the infections from another region"),
             figure("peak_day", self.peak_day, "d", "day with the most infections"),
-            figure("peak_infections", self.peak_infections as f64, "people", "of that day"),
+            count("peak_infections", self.peak_infections, "people", "of that day"),
             figure("last_infection", self.last_infection, "d", "time of the last infection"),
         ]
     }

@@ -139,10 +139,10 @@ pub struct HypercubeOutput {
 
 impl Results for HypercubeOutput {
     fn figures(&self) -> Vec<Figure> {
-        let figure = Figure::new;
+        let (figure, count) = (Figure::new, Figure::of_count);
         let time = "time units";
         vec![
-            figure("delivered", self.delivered as f64, "messages", "reached their destination"),
+            count("delivered", self.delivered, "messages", "reached their destination"),
             figure("throughput", self.throughput, "messages/time unit", "delivery rate"),
             figure("latency_mean", self.latency_mean, time, "insertion to delivery, mean"),
             figure("latency_p50", self.latency_p50, time, "insertion to delivery, median"),

@@ -27,6 +27,7 @@ mod branching;
 pub mod catalog;
 #[cfg(feature = "shipped")]
 pub mod circuit;
+mod domain;
 #[cfg(feature = "shipped")]
 pub mod epidemic;
 #[cfg(feature = "shipped")]

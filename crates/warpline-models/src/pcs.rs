@@ -178,7 +178,7 @@ pub struct PcsOutput {
 
 impl Results for PcsOutput {
     fn figures(&self) -> Vec<Figure> {
-        let figure = Figure::new;
+        let (figure, count) = (Figure::new, Figure::of_count);
         vec![
             figure(
                 "blocking_probability",
@@ -192,8 +192,8 @@ impl Results for PcsOutput {
                 "",
                 "hand-offs that found no free channel, by hand-offs",
             ),
-            figure("calls", self.calls as f64, "calls", "attempts to call"),
-            figure("handoffs", self.handoffs as f64, "hand-offs", "moves of a portable in a call"),
+            count("calls", self.calls, "calls", "attempts to call"),
+            count("handoffs", self.handoffs, "hand-offs", "moves of a portable in a call"),
             figure("channel_use", self.channel_use, "", "part of the channels that is busy"),
             figure("carried_traffic", self.carried_traffic, "Erlang", "busy channels per cell"),
         ]

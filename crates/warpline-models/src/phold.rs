@@ -328,17 +328,17 @@ pub struct PholdOutput {
 
 impl Results for PholdOutput {
     fn figures(&self) -> Vec<Figure> {
-        let figure = Figure::new;
+        let (figure, count) = (Figure::new, Figure::of_count);
         vec![
-            figure("handled", self.handled as f64, "events", "events handled"),
+            count("handled", self.handled, "events", "events handled"),
             figure(
                 "remote_fraction",
                 self.remote as f64 / self.handled as f64,
                 "",
                 "events sent to a random LP, by events handled",
             ),
-            figure("handled_max", self.handled_max as f64, "events", "most handled by one LP"),
-            figure("handled_min", self.handled_min as f64, "events", "fewest handled by one LP"),
+            count("handled_max", self.handled_max, "events", "most handled by one LP"),
+            count("handled_min", self.handled_min, "events", "fewest handled by one LP"),
         ]
     }
 }

@@ -22,8 +22,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    Collected, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Saving,
-    State, TrackedDeque, Value, VirtualTime,
+    Collected, ConfigError, Context, Figure, FigureKind, Link, LogicalProcess, LpId, Model,
+    Results, Saving, State, TrackedDeque, Value, VirtualTime,
     digest::mix,
     picture::{Picture, Shape},
     wire::{Wire, Wires},
@@ -156,10 +156,10 @@ pub struct QueuesOutput {
 
 impl Results for QueuesOutput {
     fn figures(&self) -> Vec<Figure> {
-        let figure = Figure::new;
+        let (figure, count) = (Figure::new, Figure::of_count);
         let time = "time units";
         vec![
-            figure("served", self.served as f64, "customers", "each time that one was served"),
+            count("served", self.served, "customers", "each time that one was served"),
             figure("throughput", self.throughput, "customers/time unit", "of all stations"),
             figure("utilization", self.utilization, "", "part of the servers that is busy"),
             figure("waiting_mean", self.waiting_mean, time, "wait for a server, per station"),
@@ -170,8 +170,9 @@ impl Results for QueuesOutput {
                 self.longest_queue.into(),
                 "customers",
                 "waited at one station",
-            ),
-            figure("left", self.left as f64, "customers", "passed the whole chain"),
+            )
+            .of_kind(FigureKind::ExtremeCount),
+            count("left", self.left, "customers", "passed the whole chain"),
             figure("trip_mean", self.trip_mean, time, "through the whole chain"),
         ]
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    Figure, Results, Value,
+    Figure, FigureKind, Results, Value,
     picture::{Picture, Shape},
 };
 
@@ -229,8 +229,7 @@ impl NetworkOutput {
 
 impl Results for NetworkOutput {
     fn figures(&self) -> Vec<Figure> {
-        let figure = Figure::new;
-        let count = |name, value: u64, unit, meaning| figure(name, value as f64, unit, meaning);
+        let (figure, count) = (Figure::new, Figure::of_count);
         let sum = &self.sum;
         let under_way = sum.counts.sent.saturating_sub(sum.counts.delivered + sum.counts.dropped);
         let delay = |p| sum.delays.quantile(p) / MICROSECOND;
@@ -267,7 +266,8 @@ impl Results for NetworkOutput {
             figure("hops_mean", hops / delivered, "links", "passed by a delivered packet"),
             figure("hops_p50", self.hops(0.50), "links", "passed, median"),
             figure("hops_p99", self.hops(0.99), "links", "passed, 99th percentile"),
-            figure("hops_max", self.hops(1.0), "links", "passed at most"),
+            figure("hops_max", self.hops(1.0), "links", "passed at most")
+                .of_kind(FigureKind::ExtremeCount),
             figure("link_utilization", utilization, "", "part of the time a link is busy, mean"),
             figure("link_utilization_max", busiest, "", "the same of the busiest link"),
             count(
@@ -275,7 +275,8 @@ impl Results for NetworkOutput {
                 self.longest.into(),
                 "packets",
                 "that waited for a link at most",
-            ),
+            )
+            .of_kind(FigureKind::ExtremeCount),
             count(
                 "ties",
                 sum.counts.ties,

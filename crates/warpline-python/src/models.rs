@@ -10,7 +10,7 @@ use std::{
 };
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
-use warpline::{Figure, Link, LpId};
+use warpline::{Figure, FigureKind, Link, LpId};
 use warpline_cli::{Application, CallError, Caller, ModelParams};
 use warpline_foreign::{
     BASE, Description, Failure, Failures, Field, Finish, ForeignModel, ForeignWorld, Handler,
@@ -73,7 +73,7 @@ impl Finishing {
     }
 
     fn results(&self, states: &[u64], end: f64) -> Vec<Figure> {
-        let told = Python::attach(|py| -> PyResult<Vec<(String, f64)>> {
+        let told = Python::attach(|py| -> PyResult<Vec<(String, f64, bool)>> {
             self.finish.call1(py, (bytes(py, states), end))?.extract(py)
         });
         let has_raised = told.is_err();
@@ -81,7 +81,7 @@ impl Finishing {
             self.fail(error);
             Vec::new()
         });
-        let names = || told.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let names = || told.iter().map(|(name, ..)| name.clone()).collect::<Vec<_>>();
         if has_raised && self.names.get().is_none() {
             return Vec::new();
         }
@@ -92,10 +92,12 @@ impl Finishing {
             self.fail(PyValueError::new_err(what));
         }
         // The same figures in the same order, whatever was raised.
-        let value =
-            |name: &str| told.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
+        let of_name = |name: &str| told.iter().find(|(other, ..)| other == name);
         let figure = |name: &String| {
-            Figure::new(name.clone(), value(name).unwrap_or(f64::NAN), "", "a result of the model")
+            let (value, is_whole) =
+                of_name(name).map_or((f64::NAN, false), |&(_, value, is_whole)| (value, is_whole));
+            let kind = if is_whole { FigureKind::Count } else { FigureKind::Number };
+            Figure::new(name.clone(), value, "", "a result of the model").of_kind(kind)
         };
         known.iter().map(figure).collect()
     }

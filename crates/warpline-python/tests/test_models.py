@@ -68,6 +68,9 @@ def test_queues_agree(settings):
     # Those of its twin in Rust, `crates/warpline-foreign/tests/queues.rs`.
     assert (report.digest, report.results["served"]) == ("c83f86729c5d5e18", 2832)
     assert report.results["mean_time"] == pytest.approx(0.789396575, abs=1e-9)
+    # A whole number of `finish` stays one.
+    kinds = [type(report.results[name]) for name in ("served", "mean_time")]
+    assert kinds == [int, float]
 
 
 def test_jobs_are_conserved():

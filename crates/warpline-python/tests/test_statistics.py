@@ -117,6 +117,16 @@ def test_a_warm_up_begins_anew() -> None:
         assert session.results == queues.run(engine="sequential", warmup=40, **RUN).results
     found = queues.run(find_warmup=50, **RUN)
     assert found.warm_up is not None and "waits_mean" in found.warm_up["results"]
+    assert "waits_max" in found.warm_up["left_out"] and "waits_max" in found.results
+
+
+def test_counts_are_whole_numbers() -> None:
+    results = queues.run(engine="sequential", **RUN).results
+    whole = {name for name, value in results.items() if isinstance(value, int)}
+    assert {"served", "waits_count"} <= whole and "waits_mean" not in whole, results
+    assert isinstance(wl.run("phold", lps=4, population=8, end=20).results["handled"], int)
+    means = queues.replicate({}, 3, engine="sequential", **RUN).results
+    assert all(isinstance(value, float) for value in means.values()), means
 
 
 def test_what_has_no_statistics_says_so() -> None:

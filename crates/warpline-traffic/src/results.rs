@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    Figure, Results,
+    Figure, FigureKind, Results,
     picture::{Picture, Shape},
 };
 
@@ -175,8 +175,7 @@ impl TrafficOutput {
 
 impl Results for TrafficOutput {
     fn figures(&self) -> Vec<Figure> {
-        let figure = Figure::new;
-        let count = |name, cars: u64, unit, meaning| figure(name, cars as f64, unit, meaning);
+        let (figure, count) = (Figure::new, Figure::of_count);
         vec![
             count("cars_in", self.cars_in, "cars", "that joined the network"),
             count("cars_out", self.cars_out, "cars", "that left it"),
@@ -189,7 +188,8 @@ impl Results for TrafficOutput {
             count("cars_held", self.cars_held, "times", "a car waited behind an accident"),
             count("jams", self.jams, "times", "a car was slowed down by a jam"),
             count("stops", self.stops, "times", "a car stopped"),
-            count("longest_queue", self.longest_queue, "cars", "at one LP at most"),
+            count("longest_queue", self.longest_queue, "cars", "at one LP at most")
+                .of_kind(FigureKind::ExtremeCount),
         ]
     }
 

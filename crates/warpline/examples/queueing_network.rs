@@ -221,7 +221,7 @@ fn main() -> Result<(), RunError> {
     let report = Simulation::new(network).seed(1).end(1_000_000.0).run()?;
 
     println!("{} events, digest {}", report.committed_events, report.digest);
-    for Figure { name, value, unit, meaning } in report.output.figures() {
+    for Figure { name, value, unit, meaning, .. } in report.output.figures() {
         println!("{name:16} {value:8.3} {unit:5} {meaning}");
     }
     Ok(())

@@ -21,7 +21,7 @@ use crate::{
     engines::{self, All, Engines, Job, Trial},
     picture::Picture,
     session::ranks::{At, Service},
-    settings::Settings,
+    settings::{Settings, Told},
     warming,
 };
 
@@ -31,6 +31,12 @@ use crate::{
 pub trait Runnable: Sync {
     /// The result of a run.
     type Output: Send;
+
+    /// The engine of a run that names none.
+    #[doc(hidden)]
+    fn engine(&self) -> Engine {
+        Engine::default()
+    }
 
     /// Runs it.
     #[doc(hidden)]
@@ -85,8 +91,10 @@ fn output_of<M: Model>(report: Option<Report<Rest<M>>>) -> Option<Report<M::Outp
 /// A model for which only the engines `E` are compiled, which is what building a model takes its
 /// time for: `Only::<TimeWarp, _>::new(model)` has Time Warp only.
 ///
-/// `E` is the type of an engine's settings, or a pair of such types for two engines. A run on
-/// another engine is an error.
+/// `E` is the type of an engine's settings, or a pair of such types for two engines. A single one
+/// is the engine of each [`Simulation`](crate::Simulation) of this model that names none; of
+/// several, [`engine`](crate::Simulation::engine) chooses one, unless
+/// [`Sequential`](crate::Sequential) is among them. A run on another engine is an error.
 pub struct Only<E, M> {
     model: Arc<M>,
     engines: PhantomData<fn() -> E>,
@@ -105,6 +113,12 @@ impl<E: Engines, M: Model> Only<E, M> {
 
 impl<E: Engines, M: Model> Runnable for Only<E, M> {
     type Output = M::Output;
+
+    fn engine(&self) -> Engine {
+        let engine = E::only().unwrap_or_default();
+        debug_assert!(E::only().is_none() || E::has(engine.kind()), "A16: it is another engine");
+        engine
+    }
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
         warming::run::<M, E>(&self.model, job).map(output_of)
@@ -143,7 +157,11 @@ impl<E, M: fmt::Debug> fmt::Debug for Only<E, M> {
 /// # Ok(())
 /// # }
 /// ```
-pub struct AnyModel(Box<dyn Erased>);
+pub struct AnyModel {
+    model: Box<dyn Erased>,
+    /// What stands for its parameters, if it does not tell them itself.
+    parameters: Option<Told>,
+}
 
 /// The result of a run of [`AnyModel`]: the figures of the model's own result, and that itself for
 /// those who know its type.
@@ -191,16 +209,23 @@ impl AnyModel {
         Only::<All, M>::new(model).into()
     }
 
+    /// The same model, for which these parameters stand in checkpoints if it does not tell its own
+    /// ([`Model::parameters`]): a run with others does not go on with a checkpoint.
+    #[must_use]
+    pub fn or_parameters(self, parameters: impl fmt::Debug + Send + Sync + 'static) -> Self {
+        Self { parameters: Some(Arc::new(parameters)), ..self }
+    }
+
     /// The model's name, as reports have it.
     #[must_use]
     pub fn name(&self) -> String {
-        self.0.name()
+        self.model.name()
     }
 
     /// How many logical processes the model has.
     #[must_use]
     pub fn lp_count(&self) -> usize {
-        self.0.lp_count()
+        self.model.lp_count()
     }
 
     /// Begins a session, or goes on with a checkpoint.
@@ -210,13 +235,14 @@ impl AnyModel {
         at: At<'a>,
         checkpoint: Option<&Path>,
     ) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
-        self.0.begin(settings, at, checkpoint)
+        let parameters = self.parameters.clone();
+        self.model.begin(Settings { parameters, ..settings }, at, checkpoint)
     }
 
     /// The model itself, if it is of this type.
     pub(crate) fn into_model<M: Model + 'static>(self) -> Result<Arc<M>, Self> {
         debug_assert!(self.lp_count() <= u32::MAX as usize, "LPs without a number");
-        match self.0.model().downcast() {
+        match self.model.model().downcast() {
             Ok(model) => Ok(model),
             Err(_) => Err(self),
         }
@@ -225,20 +251,20 @@ impl AnyModel {
     /// Whether its statistics can begin anew at the end of a warm-up.
     #[must_use]
     pub fn has_statistics(&self) -> bool {
-        self.0.has_statistics()
+        self.model.has_statistics()
     }
 
     /// The lookahead that the model declares, in units of virtual time.
     #[must_use]
     pub fn lookahead(&self) -> Option<f64> {
-        self.0.lookahead()
+        self.model.lookahead()
     }
 }
 
 /// Forgets the model's type.
 impl<E: Engines, M: Model<Output: Results + 'static> + 'static> From<Only<E, M>> for AnyModel {
     fn from(model: Only<E, M>) -> Self {
-        Self(Box::new(model))
+        Self { model: Box::new(model), parameters: None }
     }
 }
 
@@ -256,6 +282,7 @@ trait Erased: Send + Sync {
     fn lp_count(&self) -> usize;
     fn lookahead(&self) -> Option<f64>;
     fn has_statistics(&self) -> bool;
+    fn engine(&self) -> Engine;
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError>;
     fn serve(&self, service: Service<'_>) -> Result<(), RunError>;
     fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError>;
@@ -297,6 +324,10 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Erased for Only<
         self.model.has_statistics()
     }
 
+    fn engine(&self) -> Engine {
+        Runnable::engine(self)
+    }
+
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError> {
         let report = Runnable::execute(self, job)?;
         Ok(report.map(|report| report.map(AnyOutput::new)))
@@ -322,30 +353,34 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> Erased for Only<
 impl Runnable for AnyModel {
     type Output = AnyOutput;
 
+    fn engine(&self) -> Engine {
+        self.model.engine()
+    }
+
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError> {
-        self.0.execute(job)
+        self.model.execute(job)
     }
 
     fn serve(&self, service: Service<'_>) -> Result<(), RunError> {
-        self.0.serve(service)
+        self.model.serve(service)
     }
 
     fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
-        self.0.count(trial)
+        self.model.count(trial)
     }
 
     fn event_bytes(&self, engine: &Engine) -> u64 {
-        self.0.event_bytes(engine)
+        self.model.event_bytes(engine)
     }
 
     fn buffer_bytes(&self, workers: usize) -> u64 {
-        self.0.buffer_bytes(workers)
+        self.model.buffer_bytes(workers)
     }
 }
 
 impl fmt::Debug for AnyModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AnyModel").field(&self.name()).field(self.0.parameters()).finish()
+        f.debug_tuple("AnyModel").field(&self.name()).field(self.model.parameters()).finish()
     }
 }
 

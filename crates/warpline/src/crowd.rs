@@ -8,7 +8,7 @@
 //! threads. Called by [`legs`](crate::legs), the conservative engine and Time Warp for workers,
 //! and by [`Simulation`](crate::Simulation) for ranks that are threads.
 
-use crate::settings::Placement;
+use crate::{counted::counted, settings::Placement};
 
 /// More workers than this for each core are a crowd, where each has a thread of its own.
 pub(crate) const THREADS_PER_CORE: usize = 4;
@@ -40,8 +40,9 @@ pub(crate) fn among_fewer(placement: &Placement, workers: usize, fewer: usize) -
 pub(crate) fn remark(what: &str, count: usize, fewer: usize) -> Option<String> {
     (fewer < count).then(|| {
         format!(
-            "{count} {what} on {fewer} core(s) would mostly wait for each other, so at most \
-             {fewer} worked"
+            "{} on {} would mostly wait for each other, so at most {fewer} worked",
+            counted(count, what),
+            counted(fewer, "core")
         )
     })
 }
@@ -74,8 +75,9 @@ mod tests {
     fn only_crowds_are_told_of() {
         let uncrowded = |workers| uncrowded(workers, 2, THREADS_PER_CORE);
         assert_eq!((uncrowded(8), uncrowded(9)), (8, 2));
-        let remark = |workers| remark("workers", workers, uncrowded(workers));
+        let remark = |workers| remark("worker", workers, uncrowded(workers));
         assert_eq!(remark(8), None);
-        assert!(remark(9).is_some_and(|text| text.contains("9 workers on 2 core(s)")));
+        assert!(super::remark("rank", 9, 1).is_some_and(|text| text.contains("on 1 core ")));
+        assert!(remark(9).is_some_and(|text| text.contains("9 workers on 2 cores ")));
     }
 }

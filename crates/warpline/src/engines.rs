@@ -56,6 +56,12 @@ pub trait Engines: 'static {
     #[doc(hidden)]
     fn has(kind: EngineKind) -> bool;
 
+    /// The engine with default settings, if it is a single one.
+    #[doc(hidden)]
+    fn only() -> Option<Engine> {
+        None
+    }
+
     /// Runs a model on the engine of the job, from a cut on or from its start.
     #[doc(hidden)]
     fn run<M: Model>(model: &M, job: Job<'_, '_>, from: Option<Whole<M>>) -> Ended<M>;
@@ -119,6 +125,10 @@ macro_rules! engine {
         impl Engines for $engine {
             fn has(kind: EngineKind) -> bool {
                 kind == EngineKind::$engine
+            }
+
+            fn only() -> Option<Engine> {
+                Some($engine::default().into())
             }
 
             fn run<M: Model>($model: &M, job: Job<'_, '_>, $from: Option<Whole<M>>) -> Ended<M> {
@@ -188,9 +198,12 @@ engine!(Auto, |model, settings, watch, ranks, from| {
 
 #[cold]
 fn not_compiled(engine: &Engine) -> RunError {
-    let allowed = "one of the engines that the model was compiled with (`warpline::Only`)";
-    ConfigError::new("engine", engine.kind(), allowed).into()
+    ConfigError::new("engine", engine.kind(), COMPILED).into()
 }
+
+pub(crate) const COMPILED: &str = "one of the engines that the model was compiled with \
+                                   (`warpline::Only`): choose one of them with \
+                                   `Simulation::engine`";
 
 /// Refuses an engine that takes a single rank, if there are several.
 pub(crate) fn check_on_ranks(engine: EngineKind, ranks: usize) -> Result<(), ConfigError> {

@@ -31,6 +31,11 @@ impl ConfigError {
     pub fn check(ok: bool, key: &str, value: impl ToString, allowed: &str) -> Result<(), Self> {
         if ok { Ok(()) } else { Err(Self::new(key, value, allowed)) }
     }
+
+    /// Refuses a number that is 0 or above `max`.
+    pub(crate) fn from_one(key: &str, value: usize, max: usize) -> Result<(), Self> {
+        Self::check((1..=max).contains(&value), key, value, &format!("from 1 to {max}"))
+    }
 }
 
 /// Why a checkpoint could not be written, or not be read.
@@ -40,6 +45,14 @@ pub struct CheckpointError {
     /// The file.
     pub file: PathBuf,
     /// What is wrong, and what to do.
+    pub what: String,
+}
+
+/// Why a run has no branch: what the model does not say yet, or why it may not go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct BranchError {
+    /// What is wrong, and what to add to the model.
     pub what: String,
 }
 
@@ -82,6 +95,9 @@ pub enum RunError {
     /// A checkpoint could not be written, or not be read.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// There is no such branch.
+    #[error(transparent)]
+    Branch(#[from] BranchError),
     /// Ranks cannot talk to each other any more.
     #[error("{_0}\n  what to do: {}", after_failed_network(_0))]
     Net(#[from] NetError),

@@ -33,6 +33,11 @@ struct Readme;
 #[doc = include_str!("../../../docs/sessions.md")]
 struct SessionsPage;
 
+/// The programs of the page about replications, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/output-analysis.md")]
+struct OutputAnalysisPage;
+
 /// The example of the page about ranks, compiled and run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/ranks.md")]
@@ -57,6 +62,7 @@ pub mod any_model;
 mod auto;
 mod checks;
 mod conservative;
+mod counted;
 mod crowd;
 mod cut;
 mod engines;
@@ -107,11 +113,11 @@ pub use settings::{
 };
 pub use simulation::Simulation;
 pub use warpline_core::{
-    Collected, Context, Counter, Difference, Discrete, Empirical, EventKey, Figure, Io, IoContext,
-    Level, Link, LogicalProcess, LpId, Model, ModelError, Results, Reversal, Saving, State,
-    Statistics, Stream, TableError, Tally, Tracked, TrackedDeque, TrackedHashMap, TrackedHeap,
-    TrackedHistogram, TrackedMap, TrackedQuantiles, TrackedSeries, TrackedSet, TrackedVec, Value,
-    VirtualTime,
+    Collected, Context, Counter, Difference, Discrete, Empirical, EventKey, Figure, FigureKind, Io,
+    IoContext, Level, Link, LogicalProcess, LpId, Model, ModelError, Results, Reversal, Saving,
+    State, Statistics, Stream, TableError, Tally, Tracked, TrackedDeque, TrackedHashMap,
+    TrackedHeap, TrackedHistogram, TrackedMap, TrackedQuantiles, TrackedSeries, TrackedSet,
+    TrackedVec, Value, VirtualTime,
 };
 pub use watch::Progress;
 pub use worker_limit::WorkerLimit;

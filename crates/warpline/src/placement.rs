@@ -22,7 +22,7 @@ use warpline_graph::{Topology, min_cut};
 use warpline_memory::try_reserve_exact;
 use warpline_net::Address;
 
-use crate::{ConfigError, Placement, settings::Weights};
+use crate::{ConfigError, Placement, counted::counted, settings::Weights};
 
 /// A function from each LP to its worker.
 fn worker_of<'a, M: Model>(
@@ -48,7 +48,8 @@ fn worker_of<'a, M: Model>(
         }
         Placement::Table(table) => {
             let allowed = "as many lines as the model has LPs";
-            let found = format!("a table of {} lines for {lp_count} LPs", table.len());
+            let (lines, lps) = (counted(table.len(), "line"), counted(lp_count, "LP"));
+            let found = format!("a table of {lines} for {lps}");
             ConfigError::check(table.len() == lp_count, "placement", found, allowed)?;
             Box::new(|id| table[id.index()] as usize)
         }
@@ -62,7 +63,8 @@ fn weights_of(weights: &Weights, lp_count: usize) -> Result<Cow<'_, [u64]>, Conf
         Weights::Trial { .. } => unreachable!("a trial was made before the run"),
         Weights::Table(table) => {
             let allowed = "as many lines as the model has LPs";
-            let found = format!("a table of {} lines for {lp_count} LPs", table.len());
+            let (lines, lps) = (counted(table.len(), "line"), counted(lp_count, "LP"));
+            let found = format!("a table of {lines} for {lps}");
             ConfigError::check(table.len() == lp_count, "placement-weights", found, allowed)?;
             Ok(Cow::Borrowed(table))
         }

@@ -263,20 +263,27 @@ pub struct Details {
 /// messages and saved states own on the heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HeapMemory {
-    /// They own nothing: their types have no destructor.
+    /// Nothing was there to count: the types have no destructor, or states that are saved by
+    /// field have saved nothing on the heap.
     #[default]
     None,
-    /// All that the model says; this many bytes at the peak.
+    /// All that the model and the fields of its states say; this many bytes at the peak.
     Counted(u64),
     /// Nothing: the model says nothing of it, and yet its types may own some.
     NotSaid,
-    /// Nothing: the engine does not count it, and the model's types may own some.
+    /// Nothing: without a memory limit the engine does not count it, and the model's types may own
+    /// some.
     NotCounted,
 }
 
 impl HeapMemory {
-    /// For an engine that counts so many bytes at the peak.
-    pub(crate) const fn counted(may_own: bool, peak: u64) -> Self {
+    /// For an engine that counts so many bytes at the peak, and that `saves_states` or does not.
+    /// A state that is saved by field says itself what it owns.
+    pub(crate) const fn counted<M: Model>(saves_states: bool, peak: u64) -> Self {
+        let by_field = <M::Lp as LogicalProcess>::SAVING.is_by_field();
+        let states = saves_states && !by_field && needs_drop::<M::Lp>();
+        let may_own = states || needs_drop::<<M::Lp as LogicalProcess>::Message>();
+        debug_assert!(peak == 0 || saves_states || may_own, "bytes that nothing owns");
         match peak {
             0 if may_own => Self::NotSaid,
             0 => Self::None,
@@ -284,9 +291,10 @@ impl HeapMemory {
         }
     }
 
-    /// For an engine that counts nothing of it.
-    pub(crate) const fn not_counted<M: Model>() -> Self {
-        if needs_drop::<<M::Lp as LogicalProcess>::Message>() || needs_drop::<M::Lp>() {
+    /// For an engine that counts nothing of it, and that `saves_states` or does not.
+    pub(crate) const fn not_counted<M: Model>(saves_states: bool) -> Self {
+        let states = saves_states && needs_drop::<M::Lp>();
+        if states || needs_drop::<<M::Lp as LogicalProcess>::Message>() {
             Self::NotCounted
         } else {
             Self::None

@@ -396,7 +396,7 @@ where
     }
 
     fn heap_memory(&self) -> HeapMemory {
-        HeapMemory::counted(needs_drop::<Message<M>>(), self.sender.heap.bytes_peak)
+        HeapMemory::counted::<M>(false, self.sender.heap.bytes_peak)
     }
 
     /// Those of the run so far, without the digest.

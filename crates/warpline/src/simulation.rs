@@ -44,9 +44,11 @@ pub struct Simulation<'a, M> {
 }
 
 impl<'a, M: Runnable> Simulation<'a, M> {
-    /// A run of `model` on the sequential engine with seed 1 and no end.
+    /// A run of `model` with seed 1 and no end, on the sequential engine; on another one, if that
+    /// is the single one that the model is compiled with ([`Only`]).
     pub fn new(model: M) -> Self {
-        Self { model, settings: Settings::default(), ranks: 1, watch: Watch::default() }
+        let settings = Settings { engine: model.engine(), ..Settings::default() };
+        Self { model, settings, ranks: 1, watch: Watch::default() }
     }
 
     /// Chooses the engine, with its settings: [`Auto`](crate::Auto),
@@ -260,7 +262,7 @@ impl<M: Runnable> Simulation<'_, M> {
         let report = thread_ranks::on_threads(few, workers, |end| run(end, watch), other)?;
         let mut report = report.unwrap_or_else(|| unreachable!("rank 0 gets the report"));
         debug_assert_eq!(report.ranks, few, "RANK-A: a rank is not in the report");
-        report.details.remarks.extend(crowd::remark("ranks", ranks, few));
+        report.details.remarks.extend(crowd::remark("rank", ranks, few));
         Ok(report)
     }
 }

@@ -53,18 +53,14 @@ const DOUBLES: &[(&str, &str)] = &[
 
 /// Modules that import each other in a circle. The list may only shrink.
 const CIRCLES: imports::Known<'_> = &[
-    ("warpline-circuits/output/plot", &["draw", "sketch"]),
     ("warpline-graph/runtime", &["schedule", "termination", "worker"]),
     ("warpline-memory/numa", &["allocator", "heap", "space"]),
-    ("warpline/conservative", &["common", "memory"]),
     (
         "warpline/conservative/null_messages",
         &["deadlock_detection", "recording", "remote", "send_buffer", "shared", "worker"],
     ),
     ("warpline/conservative/windows", &["remote", "sending", "shared", "worker"]),
-    ("warpline/pending", &["canceling", "dary_heap"]),
-    ("warpline/settings", &["engine", "parallel", "timewarp"]),
-    ("warpline/speculative", &["regrid", "sending", "shared", "stretch", "width", "worker"]),
+    ("warpline/speculative", &["regrid", "sending", "shared", "one_by_one", "width", "worker"]),
     (
         "warpline/timewarp",
         &[

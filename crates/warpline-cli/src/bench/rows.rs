@@ -7,7 +7,7 @@ use warpline::{
 use warpline_lab::yardstick::Yardstick;
 
 use super::Workload;
-use crate::{args::CommonArgs, timewarp_args::Policies};
+use crate::{args::CommonArgs, format::counted, timewarp_args::Policies};
 
 /// Something that handles a workload's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,9 @@ impl Variant {
         match self {
             Self::Bare(yardstick) => format!("bare {}", yardstick.name()),
             Self::Sequential(kind) => format!("sequential {kind}"),
-            Self::Parallel { engine, workers } => format!("{engine}, {}", count(workers)),
+            Self::Parallel { engine, workers } => {
+                format!("{engine}, {}", counted(workers, "worker"))
+            }
             Self::Ranks { engine, ranks, mpi, aggregation } => {
                 let over = if mpi { "MPI" } else { "threads" };
                 let aggregation = match aggregation {
@@ -42,7 +44,7 @@ impl Variant {
                     Aggregation::Bytes(bytes) => format!(", {bytes} bytes together"),
                     Aggregation::Adaptive => String::new(),
                 };
-                format!("{engine}, {ranks} ranks, {over}{aggregation}")
+                format!("{engine}, {}, {over}{aggregation}", counted(ranks, "rank"))
             }
         }
     }
@@ -81,10 +83,6 @@ impl Variant {
     fn is_hold(self) -> bool {
         matches!(self, Self::Bare(yardstick) if yardstick != Yardstick::Windows)
     }
-}
-
-fn count(workers: usize) -> String {
-    format!("{workers} worker{}", if workers == 1 { "" } else { "s" })
 }
 
 /// A variant's samples on one workload, in million events per second, a sample per round.

@@ -16,7 +16,7 @@ pub(super) fn plots(report: Report<'_>) -> Markup {
         return html! {};
     };
     let length = intervals.number("length").unwrap_or(f64::NAN);
-    let left_out = Report(warm_up.0).entries("results");
+    let found = Report(warm_up.0).entries("results");
     html! {
         h2 { "How the results settle" }
         p.dim {
@@ -25,8 +25,9 @@ pub(super) fn plots(report: Report<'_>) -> Markup {
         }
         div.plots {
             @for (name, values) in intervals.entries("results") {
-                @let end = left_out.iter().find(|(other, _)| *other == name);
-                (plot(name, values, length, end.and_then(|(_, end)| end.as_f64())))
+                @if let Some((_, end)) = found.iter().find(|(other, _)| *other == name) {
+                    (plot(name, values, length, end.as_f64()))
+                }
             }
         }
     }

@@ -10,12 +10,12 @@
 //! A. M. Law, *Simulation Modeling and Analysis*, 5th edition, 2015, sections 10.2.1 (paired-t
 //! confidence intervals) and 11.2 (common random numbers).
 
-use std::ffi::OsString;
+use std::{ffi::OsString, sync::atomic::AtomicBool};
 
 use rayon::prelude::*;
 use warpline::{
-    Figure, Results, RunError, Stream, any_model::AnySession, replication::Estimate,
-    session::Checkpoint,
+    AnyModel, Figure, Results, RunError, Simulation, Stream, any_model::AnySession,
+    replication::Estimate, session::Checkpoint,
 };
 use warpline_models::catalog::{ModelParams, Prepared};
 
@@ -24,7 +24,7 @@ use crate::{
     Application,
     args::{BranchArgs, TableFormat},
     failure::Failure,
-    format::{align_right, interval, significant, table as text_table},
+    format::{align_right, counted, estimate, significant, table as text_table},
     interrupt,
     output::Output,
     oversubscription,
@@ -60,7 +60,8 @@ pub(crate) fn execute(
     let (done, failures) = branches.run(caller)?;
     drop(progress);
     if interrupt::requested() {
-        eprintln!("interrupted: {} of {replications} replications are in the report", done.len());
+        let (done, of) = (done.len(), counted(replications, "replication"));
+        eprintln!("interrupted: {done} of {of} are in the report");
     }
     let written = match format {
         TableFormat::Text => {
@@ -155,6 +156,7 @@ impl<'a> Branches<'a> {
                 common.as_typed(failure).of(&format!("replication {replication}"))
             })
         };
+        self.check(jobs)?;
         let all: Vec<_> =
             pool(jobs)?.install(|| (0..replications).into_par_iter().map(one).collect());
         let (mut done, mut failures) = (Vec::new(), Vec::new());
@@ -167,6 +169,32 @@ impl<'a> Branches<'a> {
         Ok((done, failures))
     }
 
+    /// Finds what keeps futures from going on with the model before a long past, and once for all
+    /// replications. A checkpoint has its past already.
+    fn check(&self, jobs: usize) -> Result<(), Failure> {
+        if self.args.from.is_some() {
+            return Ok(());
+        }
+        let seed = self.args.common.seed;
+        let past = self.past(seed, jobs, interrupt::flag())?.session()?;
+        self.points.iter().try_for_each(|point| point.begin(&*past, seed, 1).map(drop))
+    }
+
+    /// The run that all futures of a replication have in common.
+    fn past<'s>(
+        &self,
+        seed: u64,
+        jobs: usize,
+        stop: &'s AtomicBool,
+    ) -> Result<Simulation<'s, AnyModel>, Failure> {
+        let common = &self.args.common;
+        let Prepared { model, .. } = prepare(self.params, &common.setup(seed))?;
+        let at = self.args.at.unwrap_or_default();
+        let end = |point: &Point| point.common.end.unwrap_or_else(|| point.params.end());
+        let end = self.points.iter().map(end).fold(at, f64::max);
+        Ok(common.simulation(model, end, stop).seed(seed).engine(common.engine(jobs)))
+    }
+
     /// A past and all its futures; nothing if it was interrupted.
     fn replication(
         &self,
@@ -174,25 +202,13 @@ impl<'a> Branches<'a> {
         jobs: usize,
         caller: Caller<'_>,
     ) -> Result<Option<Futures>, Failure> {
-        let common = &self.args.common;
-        let seed = Stream::replication_seed(common.seed, replication as u64);
-        let Prepared { model, .. } = prepare(self.params, &common.setup(seed))?;
-        let at = self.args.at.unwrap_or_default();
-        let end = |point: &Point| point.common.end.unwrap_or_else(|| point.params.end());
-        let end = self.points.iter().map(end).fold(at, f64::max);
-        let simulation = common.simulation(model, end, caller.stop).seed(seed);
-        let simulation = simulation.engine(common.engine(jobs));
+        let seed = Stream::replication_seed(self.args.common.seed, replication as u64);
+        let simulation = self.past(seed, jobs, caller.stop)?;
         let past = match &self.args.from {
             Some(checkpoint) => simulation.resume(checkpoint)?,
             None => {
                 let mut past = simulation.session()?;
-                if replication == 0 {
-                    // What may not differ is found before a long past.
-                    self.points
-                        .iter()
-                        .try_for_each(|point| point.begin(&*past, seed, 1).map(drop))?;
-                }
-                past.run_until(at)?;
+                past.run_until(self.args.at.unwrap_or_default())?;
                 past
             }
         };
@@ -247,20 +263,10 @@ impl<'a> Branches<'a> {
         align_right(&mut table, 1..keys.len() + 3);
         let (at, replications) = (significant(first.at), done.len());
         let intervals = if replications > 1 { ", with 95 % confidence intervals" } else { "" };
-        let name = self.params.name();
-        let head = format!("{name}: branches at virtual time {at}, {replications} replication(s)");
+        let (name, of) = (self.params.name(), counted(replications, "replication"));
+        let head = format!("{name}: branches at virtual time {at}, {of}");
         format!("{head}{intervals}\n{table}\n")
     }
-}
-
-/// An estimate for people; a difference has a sign.
-fn estimate(Estimate { mean, half_width, .. }: &Estimate, is_difference: bool) -> String {
-    let sign = if is_difference && *mean > 0.0 { "+" } else { "" };
-    let text = match half_width.is_finite() {
-        true => interval(*mean, *half_width),
-        false => significant(*mean),
-    };
-    format!("{sign}{text}")
 }
 
 /// A future that has begun.

@@ -1,7 +1,5 @@
 //! A repair shop: jobs come to stations that stand in a ring, wait for the mechanic, and go on.
 
-use std::fmt;
-
 use warpline::{
     AnyModel, Collected, ConfigError, Context, Counter, Figure, Level, LogicalProcess, LpId, Model,
     Results, Saving, State, Statistics, Tally, TrackedDeque, Value, VirtualTime,
@@ -84,10 +82,6 @@ impl Model for Shop {
 
     fn lookahead(&self) -> Option<f64> {
         Some(self.way)
-    }
-
-    fn parameters(&self) -> &dyn fmt::Debug {
-        self
     }
 
     fn adapt(&self, _: &Self, _: LpId, _: &mut Station) -> Result<(), String> {

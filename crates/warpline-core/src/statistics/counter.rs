@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Findings, Label, Statistics};
 use crate::{
-    VirtualTime,
+    FigureKind, VirtualTime,
     undo::{Owned, Value},
 };
 
@@ -102,7 +102,7 @@ impl Statistics for Counter {
     }
 
     fn tell(&self, as_: &Label<'_>, to: &mut Findings) {
-        to.add(as_, "", self.count as f64, as_.unit, "");
+        to.add(as_, "", self.count as f64, as_.unit, "").kind = FigureKind::Count;
         to.add(as_, "rate", self.rate(), &as_.per_time(), "per unit of time");
     }
 }

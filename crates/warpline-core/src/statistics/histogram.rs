@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Findings, Label, Statistics};
-use crate::{Context, Picture, Shape, State, TrackedVec, VirtualTime};
+use crate::{Context, FigureKind, Picture, Shape, State, TrackedVec, VirtualTime};
 
 /// How many of the numbers that are observed fall into bins of equal width: a picture, and the
 /// figures `NAME_count` and `NAME_outside`, the share of those that fall into no bin.
@@ -121,7 +121,7 @@ impl Statistics for TrackedHistogram {
     fn tell(&self, as_: &Label<'_>, to: &mut Findings) {
         let count = self.count();
         let outside = (self.below() + self.above()) as f64 / count as f64;
-        to.add(as_, "count", count as f64, "", "how many");
+        to.add(as_, "count", count as f64, "", "how many").kind = FigureKind::Count;
         to.add(as_, "outside", outside, "", "share outside of the histogram");
         let bins = self.bins();
         let width = (self.high - self.low) / bins.len() as f64;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Findings, Label, Statistics, counter::per};
 use crate::{
-    VirtualTime,
+    FigureKind, VirtualTime,
     undo::{Owned, Value},
 };
 
@@ -146,7 +146,7 @@ impl Statistics for Level {
 
     fn tell(&self, as_: &Label<'_>, to: &mut Findings) {
         to.add(as_, "mean", self.mean(), as_.unit, "mean over time");
-        to.add(as_, "min", self.least, as_.unit, "least");
-        to.add(as_, "max", self.greatest, as_.unit, "greatest");
+        to.add(as_, "min", self.least, as_.unit, "least").kind = FigureKind::Extreme;
+        to.add(as_, "max", self.greatest, as_.unit, "greatest").kind = FigureKind::Extreme;
     }
 }

@@ -167,8 +167,16 @@ impl Findings {
         findings
     }
 
-    /// Adds a figure of a statistic: `what` is behind its name, and `how` behind its meaning.
-    pub fn add(&mut self, label: &Label<'_>, what: &str, value: f64, unit: &str, how: &str) {
+    /// Adds a figure of a statistic: `what` is behind its name, and `how` behind its meaning. It is
+    /// any number; `findings.add(…).kind` says otherwise.
+    pub fn add(
+        &mut self,
+        label: &Label<'_>,
+        what: &str,
+        value: f64,
+        unit: &str,
+        how: &str,
+    ) -> &mut Figure {
         let name = if what.is_empty() {
             label.name.clone().into_owned()
         } else {
@@ -179,7 +187,9 @@ impl Findings {
             (true, false) => how.to_owned(),
             (false, false) => format!("{}: {how}", label.meaning),
         };
+        let at = self.figures.len();
         self.figures.push(Figure::new(name, value, unit.to_owned(), meaning));
+        &mut self.figures[at]
     }
 }
 

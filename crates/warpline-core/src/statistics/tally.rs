@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Findings, Label, Statistics};
 use crate::{
-    VirtualTime,
+    FigureKind, VirtualTime,
     undo::{Owned, Value},
 };
 
@@ -165,8 +165,8 @@ impl Statistics for Tally {
     fn tell(&self, as_: &Label<'_>, to: &mut Findings) {
         to.add(as_, "mean", self.mean(), as_.unit, "mean");
         to.add(as_, "sd", self.standard_deviation(), as_.unit, "standard deviation");
-        to.add(as_, "min", self.min(), as_.unit, "least");
-        to.add(as_, "max", self.max(), as_.unit, "greatest");
-        to.add(as_, "count", self.count as f64, "", "how many");
+        to.add(as_, "min", self.min(), as_.unit, "least").kind = FigureKind::Extreme;
+        to.add(as_, "max", self.max(), as_.unit, "greatest").kind = FigureKind::Extreme;
+        to.add(as_, "count", self.count as f64, "", "how many").kind = FigureKind::Count;
     }
 }

@@ -79,7 +79,7 @@ impl Circuits {
 /// Null messages or windows on ranks of one worker each.
 pub(super) fn on_ranks(count: usize, conservative: Conservative) -> Executor {
     let engine = RankEngine::Conservative(Conservative { workers: 1, ..conservative });
-    Executor::Ranks(Ranks { count, engine })
+    Executor::Ranks(Ranks { count, engine, network: None })
 }
 
 /// Null messages with the engine's other defaults.

@@ -7,6 +7,7 @@ use warpline_models::phold::PholdParams;
 use super::MIB;
 use crate::{
     Axis, Bounds, Claim, Constant, Curve, Dot, LabError, Plot, Settings, Table,
+    machine::MachineParams,
     memory_system::{BufferRun, Fetch, MemoryCosts, MemorySystem},
 };
 
@@ -121,20 +122,10 @@ pub(super) fn with_both_sizes([first, second]: [Vec<Claim>; 2]) -> Vec<Claim> {
     pairs.map(|(first, second)| first.tested_too(&what, second)).collect()
 }
 
-/// The constants of all figures of the model of the machine.
+/// The constants of all figures of the model of the machine. The time of a page miss is fitted, and
+/// all claims of figures 2, 5 and 6 and of `knee` are about counts, which do not depend on it.
 pub(super) fn constants() -> Vec<Constant> {
-    vec![
-        Constant::paper(
-            "32 MiB of cache and 256 KiB of sub-cache, 2 and 20 cycles of 25 ns, misses of 150 and \
-             600 cycles",
-            "section 3.4; 150 is missing in our copy, and is from the machine's description",
-        ),
-        Constant::fitted(
-            "0.4 ms of a page miss",
-            "the decline in figures 4 and 5; counts of misses, which all claims of figures 2, 5 \
-             and 6 and of `knee` are about, do not depend on it",
-        ),
-    ]
+    MachineParams::ksr2().constants()
 }
 
 /// The size of the messages, for the lists of figures 5 and 6 and of `knee`.

@@ -9,6 +9,9 @@
 //! | 1 of the GTW paper | `gtw_fig1` | real runs |
 //! | GVT thrashing, batches and quotas (GTW paper, in words) | `gtw_thrashing`, `gtw_parameters` | real runs |
 //! | 5 and 6 of the portable-runtime paper | `runtime_fig5`, `runtime_fig6` | real runs |
+//! | 5 beyond the cores of this machine | `runtime_path` | bounds: the longest chains of events |
+//! | the paper's section 2 | `runtime_feedback` | real runs |
+//! | 6, upper half, on a network | `runtime_network` | real runs with a transport that takes time |
 //! | 6 of the NUMA paper | `numa_fig6` | real runs |
 //! | the same | `numa_fig6_nodes` | traced runs on the paper's machine |
 //! | 7 to 9 of the NUMA paper | `numa_daemons` | a traced run on the paper's machine |
@@ -47,8 +50,11 @@ pub mod numa_fig6_nodes;
 pub mod pool_memory;
 pub mod pool_parameters;
 mod pools;
+pub mod runtime_feedback;
 pub mod runtime_fig5;
 pub mod runtime_fig6;
+pub mod runtime_network;
+pub mod runtime_path;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -69,7 +75,10 @@ pub const ALL: &[&dyn Figure] = &[
     &gtw_thrashing::GtwThrashing,
     &gtw_parameters::GtwParameters,
     &runtime_fig5::RuntimeFig5,
+    &runtime_path::RuntimePath,
+    &runtime_feedback::RuntimeFeedback,
     &runtime_fig6::RuntimeFig6::AGGREGATION,
+    &runtime_network::RuntimeNetwork,
     &runtime_fig6::RuntimeFig6::CAPACITY,
     &numa_fig6::NumaFig6,
     &numa_fig6_nodes::NumaFig6Nodes,

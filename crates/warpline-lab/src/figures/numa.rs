@@ -1,15 +1,110 @@
-//! The common part of the NUMA paper's figures: its model, motorway traffic, and execution times.
+//! The common part of the NUMA paper's figures: its model, motorway traffic, traces of it for the
+//! paper's machine, and execution times.
 
 use warpline_models::traffic::TrafficParams;
 
-use crate::{Axis, Findings, Point};
+use crate::{
+    Axis, Basis, Constant, Findings, LabError, Point, Provenance, Settings,
+    nodes::{Memory, NodeCounts, NodeParams, Variation, replay, variations},
+    traffic_trace::TrafficTrace,
+};
 
-/// What `warpline_lab::nodes` assumes without a source, for the texts of its figures.
-pub(super) const ASSUMED: &str = "\
-    Assumed, and found nowhere: an LP has 32 KiB for its state and as much for saved states, and \
-    what a state has beyond that is not touched; every access is a write; all workers wait for \
-    each other at the end of each step. Time Warp does not, and longer queues and histories would \
-    not fit into caches, so these verdicts are about the model.";
+/// The workers of the paper's machine.
+const WORKERS: usize = 32;
+/// What 32 daemons that are woken every second take from the workers; **fitted** to figure 6.
+pub(super) const INTERFERENCE: f64 = 0.10 / 32.0;
+
+/// What everything rests on that `warpline_lab::nodes` finds (CONST-A).
+pub(super) fn basis() -> Basis {
+    Constant::basis(
+        &constants(),
+        "looks at the load and what daemons take are fitted, and the times of hits, misses and \
+         Time Warp's own work are estimated",
+    )
+}
+
+/// The machine's, with what of Time Warp a replay takes with it.
+pub(super) fn constants() -> Vec<Constant> {
+    let fitted = Provenance::Fitted("figure 6: 32 daemons every second cost at most 10 %");
+    let daemon = "the part of the time that a daemon takes that is woken every second";
+    let mut constants = NodeParams::opteron().constants();
+    constants.push(Constant::number(daemon, INTERFERENCE, "", fitted));
+    constants
+}
+
+/// The same part of a run by the sequential engine and by Time Warp.
+pub(super) struct Traces {
+    committed: TrafficTrace,
+    pub(super) speculative: TrafficTrace,
+}
+
+impl Traces {
+    pub(super) fn record(
+        params: &TrafficParams,
+        settings: &Settings,
+        part: [f64; 2],
+    ) -> Result<Self, LabError> {
+        let (seed, part) = (settings.seed, part.map(|time| settings.shortened(time)));
+        let committed = TrafficTrace::committed(params.clone(), seed, part)?;
+        let speculative = TrafficTrace::speculative(params.clone(), seed, part, WORKERS)?;
+        if let (Some(expected), Some(digest)) = (committed.digest, speculative.digest)
+            && expected != digest
+        {
+            let (what, other) = ("a trace of Time Warp".into(), "one of the sequential engine");
+            return Err(LabError::Differs { what, digest, other: other.into(), expected });
+        }
+        Ok(Self { committed, speculative })
+    }
+
+    /// Replays the part on a machine like the paper's; the sequential engine on a core of it.
+    pub(super) fn replay(
+        &self,
+        machine: NodeParams,
+        memory: Memory,
+    ) -> Result<NodeCounts, LabError> {
+        match memory {
+            Memory::Sequential => replay(&self.committed, machine.one_core(), memory),
+            _ => replay(&self.speculative, machine, memory),
+        }
+    }
+
+    /// A line for the machine as it is, and one for each change of a number that nobody measured:
+    /// the times of the first quarter with one kind of memory by those with another.
+    pub(super) fn sensitivity(
+        &self,
+        ratios: &[(&str, [Memory; 2])],
+    ) -> Result<Vec<String>, LabError> {
+        let quarter = Self {
+            committed: self.committed.first_quarter(),
+            speculative: self.speculative.first_quarter(),
+        };
+        let unchanged = Variation { name: "as it is", apply: |params| params };
+        let told = |variation: Variation| {
+            let machine = (variation.apply)(NodeParams::opteron());
+            let mut told = Vec::new();
+            for &(name, memories) in ratios {
+                let [above, below] = memories;
+                let above = quarter.replay(machine, above)?.seconds;
+                let below = quarter.replay(machine, below)?.seconds;
+                told.push(format!("{name} {:.2}", above / below));
+            }
+            Ok(format!("Sensitivity, {}: {}.", variation.name, told.join(", ")))
+        };
+        [unchanged].into_iter().chain(variations()).map(told).collect()
+    }
+
+    /// What the trace is, for the text.
+    pub(super) fn describe(&self) -> String {
+        let Self { committed, speculative } = self;
+        format!(
+            "The trace: {} events are committed and {} handled; {:.1} % of what the whole run \
+             handled was committed.",
+            committed.handled(),
+            speculative.handled(),
+            100.0 * speculative.efficiency()
+        )
+    }
+}
 
 /// The motorways of Italy as so many LPs, with so many seconds between cars that join.
 pub(super) fn italy(lps: usize, interarrival: f64) -> TrafficParams {

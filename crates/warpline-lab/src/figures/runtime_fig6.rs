@@ -33,7 +33,7 @@ const BEST: f64 = 2048.0;
 /// A capacity that is neither too small nor too large: the engine's default.
 const ENOUGH: f64 = 64.0;
 /// The factor of a run that takes longer: the rates are not level.
-const LONGER: Bounds = Bounds::FASTER;
+pub(super) const LONGER: Bounds = Bounds::FASTER;
 /// The cost of a small edge capacity in the paper, with both ends.
 const UP_TO_60_PERCENT: Bounds = Bounds::Within(1.0, 1.6);
 /// What a setting that need not be tuned may lose.
@@ -137,6 +137,7 @@ impl RuntimeFig6 {
                     [most, ENOUGH],
                     LONGER,
                 ),
+                no_deadlocks((&curves, points)),
                 self.needs_no_tuning(&curves, points),
             ],
         }
@@ -165,7 +166,12 @@ fn factors(points: &[Point], curve: &str, [slow, fast]: [f64; 2]) -> Vec<f64> {
 
 /// The claim of the paper that a run takes longer at one place than at another, by the wanted
 /// factor.
-fn takes(text: &str, of: (&[&str], &[Point]), places: [f64; 2], wanted: Bounds) -> Claim {
+pub(super) fn takes(
+    text: &str,
+    of: (&[&str], &[Point]),
+    places: [f64; 2],
+    wanted: Bounds,
+) -> Claim {
     test(Claim::of_paper(text), of, places, wanted)
 }
 
@@ -183,7 +189,11 @@ fn test(
 }
 
 /// The claim of the paper that one place costs the first of two circuits more time than the second.
-fn matters_more(text: &str, (curves, points): ([&str; 2], &[Point]), places: [f64; 2]) -> Claim {
+pub(super) fn matters_more(
+    text: &str,
+    (curves, points): ([&str; 2], &[Point]),
+    places: [f64; 2],
+) -> Claim {
     let [more, less] = curves.map(|curve| factors(points, curve, places));
     let by: Vec<_> = more.iter().zip(&less).map(|(more, less)| more / less).collect();
     let [more, less] = curves;
@@ -205,6 +215,21 @@ fn fewer((curves, points): (&[&str], &[Point]), [great, small]: [f64; 2]) -> Cla
             nulls(small).iter().zip(nulls(great)).map(|(small, great)| small - great).collect();
         let place = format!("{curve}, null messages per event less at {great} than at {small}");
         claim.test_rounds(place, &less, Bounds::Above(0.0))
+    })
+}
+
+/// The claim that enough null messages are sent to eliminate deadlocks, of those that a capacity
+/// causes as well.
+fn no_deadlocks((curves, points): (&[&str], &[Point])) -> Claim {
+    let claim = Claim::of_paper("null messages eliminate deadlocks");
+    curves.iter().fold(claim, |claim, curve| {
+        let of_curve = points.iter().filter(|point| point.curve == *curve);
+        of_curve.fold(claim, |claim, point| {
+            let deadlocks: Vec<_> =
+                point.samples.iter().map(|sample| sample.deadlocks as f64).collect();
+            let place = format!("{curve}, deadlocks at {}", point.x);
+            claim.test_rounds(place, &deadlocks, Bounds::AtMost(0.0))
+        })
     })
 }
 
@@ -318,11 +343,19 @@ mod tests {
         let verdicts = |rates, nulls| verdicts(&RuntimeFig6::CAPACITY, ENOUGH, rates, nulls);
         let [yes, no] = [Verdict::Yes, Verdict::No];
         let like_the_paper = verdicts([[1.0, 1.2, 0.4], [1.0, 1.5, 1.5]], [200, 100]);
-        assert_eq!(like_the_paper, [yes; 6]);
+        assert_eq!(like_the_paper, [yes; 7]);
         let unlike = verdicts([[2.0, 1.0, 2.0], [3.0, 1.0, 2.0]], [100, 200]);
-        assert_eq!(unlike, [no; 6]);
+        assert_eq!(unlike, [no, no, no, no, no, yes, no]);
         // "Up to 60 %" has an upper end, too.
         let far_more = verdicts([[1.0, 1.2, 1.2], [1.0, 36.0, 36.0]], [200, 100]);
-        assert_eq!(far_more, [yes, yes, no, yes, no, yes]);
+        assert_eq!(far_more, [yes, yes, no, yes, no, yes, yes]);
+    }
+
+    #[test]
+    fn a_deadlock_is_told() {
+        let mut point = with_nulls(SMALL, 1.0, 1.0, 5);
+        assert_eq!(no_deadlocks((&[SMALL], &[point.clone()])).verdict(), Verdict::Yes);
+        point.samples.iter_mut().for_each(|sample| sample.deadlocks = 3);
+        assert_eq!(no_deadlocks((&[SMALL], &[point])).verdict(), Verdict::No);
     }
 }

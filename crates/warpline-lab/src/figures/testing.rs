@@ -16,9 +16,12 @@ pub(crate) fn point(curve: &str, x: f64, rates: &[f64]) -> Point {
         rate,
         efficiency: 1.0,
         null_messages: 0,
+        deadlocks: 0,
         events_per_gvt: 1.0,
         events_per_turn: 1.0,
         local_share: None,
+        moved_lps: 0,
+        realigned: 0,
         counts: [None; 3],
     };
     let samples = rates.iter().map(sample).collect();

@@ -9,6 +9,8 @@
 //! |---|---|
 //! | this one | [`Machine`]: the page map, then the cache, then the other caches. |
 //! | `params` | The parameters of a machine; the KSR-2 and a present-day server. |
+//! | `sources` | Where the numbers of these machines are from. |
+//! | `listed` | These numbers with their sources, in a list. |
 //! | `trace` | The accesses that are replayed. |
 //! | `counts` | The counts, and the time estimate. |
 //! | `sets` | The lines or pages that a cache or page map holds, and which one is evicted. |
@@ -56,8 +58,10 @@
 //! cache memories*, ISCA 1984, and of E. McCreight, *The Dragon computer system*, 1984.
 
 mod counts;
+mod listed;
 mod params;
 mod sets;
+mod sources;
 mod sub_cache;
 mod trace;
 
@@ -69,6 +73,7 @@ pub use params::{
     WORKERS_MAX,
 };
 use sets::{Sets, Touched};
+pub use sources::Sources;
 use sub_cache::SubCache;
 pub use trace::{Access, AccessKind, TraceError};
 
@@ -164,6 +169,23 @@ impl Machine {
             pages_seen: vec![0; pages],
             workers: (0..params.workers).map(worker).collect(),
         })
+    }
+
+    /// Gives the machine more memory, if it has less than `memory_bytes`. A sub-cache keeps the
+    /// size of its tables, so only a machine without one can grow.
+    ///
+    /// # Errors
+    ///
+    /// If that has more than [`LINES_MAX`] lines.
+    pub fn grow(&mut self, memory_bytes: u64) -> Result<(), ConfigError> {
+        debug_assert!(self.params.sub_cache.is_none(), "a sub-cache does not grow");
+        if memory_bytes > self.memory_bytes {
+            self.lines.resize(self.params.lines_in(memory_bytes)?, Line::default());
+            let pages = memory_bytes.div_ceil(u64::from(self.params.page_bytes)) as usize;
+            self.pages_seen.resize(pages, 0);
+            self.memory_bytes = memory_bytes;
+        }
+        Ok(())
     }
 
     /// The parameters of the machine.

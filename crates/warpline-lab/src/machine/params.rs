@@ -4,6 +4,8 @@
 
 use warpline::ConfigError;
 
+use super::Sources;
+
 /// The greatest number of workers: one bit each in a line's masks.
 pub const WORKERS_MAX: u32 = 64;
 
@@ -127,6 +129,8 @@ pub struct MachineParams {
     pub protocol: Protocol,
     /// How long accesses take.
     pub costs: Costs,
+    /// Where these numbers are from.
+    pub sources: Sources,
 }
 
 impl MachineParams {
@@ -203,6 +207,7 @@ impl MachineParams {
                 page_miss_ns: 400_000.0,
                 lock: LockCosts { alone_ns: 3_000.0, near_ns: 14_000.0, far_ns: 32_000.0 },
             },
+            sources: Sources::KSR2,
         }
     }
 
@@ -250,6 +255,7 @@ impl MachineParams {
                 page_miss_ns: 10.0,
                 lock: LockCosts { alone_ns: 8.0, near_ns: 110.0, far_ns: 250.0 },
             },
+            sources: Sources::SERVER,
         }
     }
 
@@ -282,6 +288,7 @@ impl MachineParams {
                 page_miss_ns: 20.0,
                 lock: Self::server().costs.lock,
             },
+            sources: Sources::OPTERON,
             ..Self::server()
         }
     }

@@ -32,6 +32,7 @@ fn roomy(workers: u32, protocol: Protocol) -> MachineParams {
             page_miss_ns: 10_000.0,
             lock: LockCosts { alone_ns: 0.0, near_ns: 0.0, far_ns: 0.0 },
         },
+        sources: MachineParams::ksr2().sources,
     }
 }
 

@@ -53,7 +53,7 @@ class Report:
     peak_buffer_bytes: int
     #: Stands for all committed events, in order, of every LP: the same for every engine.
     digest: str
-    #: The model's results: means, if there are several replications.
+    #: The model's results: means, if there are several replications. Counts of a run are ``int``.
     results: Mapping[str, float]
     #: The model's parameters.
     parameters: Mapping[str, Any]
@@ -66,7 +66,8 @@ class Report:
     replications: int = 1
     half_width_95: Mapping[str, float] | None = None
     #: With ``find_warmup=N``: the part of the run to leave out, in virtual time; ``"longest"`` of
-    #: all results, and each of ``"results"``; ``None`` where a longer run is needed.
+    #: all results, and each of ``"results"``; ``None`` where a longer run is needed. What never
+    #: settles, such as the longest wait, is not among them, but in ``"left_out"``.
     warm_up: Mapping[str, Any] | None = None
     #: Whether ``verify=True`` found another run to commit the same; ``None`` without it.
     verified: bool | None = None
@@ -158,10 +159,11 @@ class Report:
 
         widths = self.half_width_95 or {}
         head = f"{self.model}{' (interrupted)' if self.interrupted else ''}"
+        workers = f"{self.workers} worker{'' if self.workers == 1 else 's'}"
         facts = [
             ("events", f"{self.committed_events:,} committed, efficiency {self.efficiency:.3f}"),
             ("speed", f"{self.events_per_second / 1e6:.2f} M events/s, {self.wall_seconds:.2f} s"),
-            ("engine", f"{self.engine}, {self.workers} worker(s), seed {self.seed}"),
+            ("engine", f"{self.engine}, {workers}, seed {self.seed}"),
             ("digest", self.digest),
         ]
         results = [

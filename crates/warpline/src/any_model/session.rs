@@ -229,17 +229,21 @@ where
     }
 
     fn branch(&self) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
+        let model = self.shared_model();
+        self.check_branch(&model)?;
         let snapshot = self.snapshot_with(&copy_by_wire(self.model())?)?;
-        Ok(Box::new(self.branch_from(snapshot, self.shared_model())?))
+        Ok(Box::new(self.branch_from(snapshot, model)?))
     }
 
     fn branch_as(&self, model: AnyModel) -> Result<Box<dyn AnySession<'a> + 'a>, RunError> {
-        let snapshot = self.snapshot_with(&copy_by_wire(self.model())?)?;
+        let parameters = model.parameters.clone();
         let model: Arc<M> = model.into_model().map_err(|other| {
             let allowed = format!("the same type of model: {}", self.model().name());
             ConfigError::new("branch", other.name(), allowed)
         })?;
-        Ok(Box::new(self.branch_from(snapshot, model)?))
+        self.check_branch(&model)?;
+        let snapshot = self.snapshot_with(&copy_by_wire(self.model())?)?;
+        Ok(Box::new(self.branch_from(snapshot, model)?.with_parameters(parameters)))
     }
 }
 
@@ -249,7 +253,7 @@ fn copy_by_wire<M: Model>(
 ) -> Result<impl Fn(&Message<M>) -> Message<M> + use<M>, ConfigError> {
     let Some(wires) = model.wires() else {
         let allowed = "left out for a model without `Model::wires`: messages have to be copied";
-        return Err(ConfigError::new("branch", model.name(), allowed));
+        return Err(ConfigError::new("snapshot", model.name(), allowed));
     };
     Ok(move |message: &Message<M>| {
         let mut bytes = Vec::new();

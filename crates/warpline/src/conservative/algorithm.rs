@@ -17,7 +17,7 @@ use crate::{
     monitor::Activity,
     run::{
         Alarm, Failure, Outcome, ProgressMonitor, Run,
-        station::{self, Station},
+        thread_resources::{self, ThreadResources},
         threads,
     },
     settings::Settings,
@@ -104,7 +104,7 @@ where
         let end = if leg.interrupted { None } else { VirtualTime::new(common.end).ok() };
         common.monitor(watch, started).observe_end(end.unwrap_or(leg.last_time));
         let (asked, fewer) = (run.settings.workers, settings.engine.workers);
-        leg.details.remarks.extend(crowd::remark("workers", asked, fewer));
+        leg.details.remarks.extend(crowd::remark("worker", asked, fewer));
         Outcome::at_end(leg, common.directory.ids(), &run.settings)
     })
 }
@@ -142,14 +142,14 @@ fn work<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     started: Instant,
 ) -> WorkerResult<M::Lp, B, A::Counters> {
     let common = algorithm.common();
-    let station = Station::take(&common.directory, me, &common.settings.parallel());
+    let resources = ThreadResources::take(&common.directory, me, &common.settings.parallel());
     // If a bug of the engine lets this worker panic, the others must not wait for it.
     let alarm = Alarm::new(|| algorithm.abort());
     let mut monitor = common.monitor(watch, started);
     let result = algorithm.work(me, &mut monitor);
     common.shown[me].show(Activity::Ended);
     alarm.disarm();
-    let residency = station.leave();
+    let residency = resources.give_back();
     monitor.resume_panic();
     WorkerResult { residency, ..result }
 }
@@ -174,7 +174,7 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     }
     let mut details = algorithm.details(&results);
     let mut residencies = results.iter().map(|worker| worker.residency);
-    details.counters.extend(station::counters(&mut residencies));
+    details.counters.extend(thread_resources::counters(&mut residencies));
     debug_assert!(
         results.iter().all(|one| (one.ended, one.rounds) == (results[0].ended, all.rounds)),
         "BARRIER-A: the workers do not agree on how the run ends"

@@ -9,14 +9,17 @@ use std::{
     time::Instant,
 };
 
-use warpline_core::{EventKey, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
+use warpline_core::{LogicalProcess, Model, ModelError, Place, VirtualTime};
 
-use super::memory::MemoryBudget;
+use super::{
+    error_context::{ErrorContext, HasErrorContext},
+    memory::MemoryBudget,
+};
 use crate::{
     Conservative, EngineKind, RunError, SynchronizationKind,
     cut::{Cut, Parts},
     event::{Buffer, Event, Message, heap_bytes},
-    handling::{Admission, CutOff, Halt},
+    handling::{Admission, Halt},
     load_sharing::Loads,
     monitor::{Board, board},
     panics,
@@ -66,29 +69,6 @@ pub(super) struct Common<'m, M: Model, B> {
     pub(super) loads: Option<Arc<Loads>>,
     /// What workers show, for people.
     pub(super) shown: Board,
-}
-
-/// Which code of the model a worker runs: the place that an error names.
-#[derive(Default)]
-pub(super) struct ErrorContext {
-    /// The LP whose code runs, and the event that it handles.
-    pub(super) lp: Option<LpId>,
-    pub(super) event: Option<EventKey>,
-    /// Why the engine has cut the code off.
-    cut_off: CutOff,
-}
-
-/// A worker, or whatever runs code of the model.
-pub(super) trait HasErrorContext {
-    fn error_context(&mut self) -> &mut ErrorContext;
-}
-
-impl ErrorContext {
-    /// Cuts off the code that runs. If it was cut off before, the first reason counts.
-    #[cold]
-    pub(super) fn halt(&mut self, halt: Halt) -> ! {
-        self.cut_off.halt(halt)
-    }
 }
 
 impl<'m, M: Model, B> Common<'m, M, B> {

@@ -3,15 +3,12 @@
 //!
 //! Senders reserve memory, and workers release it when events are handled.
 
-use std::{
-    mem::needs_drop,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpline_core::{Model, Place};
 
-use super::common::ErrorContext;
-use crate::{HeapMemory, RunError, event::Message, handling::Halt};
+use super::error_context::ErrorContext;
+use crate::{HeapMemory, RunError, handling::Halt};
 
 /// The budget for pending events, shared by all workers of a rank.
 #[derive(Debug)]
@@ -80,14 +77,14 @@ impl MemoryBudget {
     /// What messages owned at the peak, for the report.
     pub(super) fn heap_memory<M: Model>(&self) -> HeapMemory {
         match self.limit {
-            None => HeapMemory::not_counted::<M>(),
+            None => HeapMemory::not_counted::<M>(false),
             Some(_) => {
                 // A leg may end before it releases anything.
                 let now = self.owned.load(Ordering::Relaxed);
                 let taken = self.taken.load(Ordering::Relaxed);
                 debug_assert!(now <= taken, "messages own {now} of the {taken} bytes taken");
                 let peak = self.owned_peak.load(Ordering::Relaxed).max(now);
-                HeapMemory::counted(needs_drop::<Message<M>>(), peak)
+                HeapMemory::counted::<M>(false, peak)
             }
         }
     }

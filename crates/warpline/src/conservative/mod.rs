@@ -16,6 +16,7 @@
 
 mod algorithm;
 mod common;
+mod error_context;
 
 mod memory;
 mod null_messages;

@@ -23,12 +23,11 @@ pub(crate) const fn copies_much<M: Model>() -> bool {
     is_large && !M::Lp::SAVING.is_by_field()
 }
 
-/// What is wrong where an LP handles its events again, from a copy, and does not come where it was.
-pub(crate) fn ran_differently(lp: LpId) -> String {
-    format!(
-        "{lp:?}'s handler ran differently the second time: does it depend on something that is not \
-         restored?"
-    )
+impl Core {
+    /// Whether an LP that has handled its events again has come where it was, as far as this tells.
+    pub(crate) fn has_come_to(&self, before: &Self) -> bool {
+        (&self.rng, self.sent) == (&before.rng, before.sent)
+    }
 }
 
 /// An LP: its state, and what engines keep beside it.

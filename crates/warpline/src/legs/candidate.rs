@@ -4,7 +4,7 @@ use std::fmt;
 
 use warpline_core::Model;
 
-use crate::{EngineKind, crowd, handling, settings::Balance};
+use crate::{EngineKind, counted::counted, crowd, handling, settings::Balance};
 
 /// The conservative engine refuses a model whose times are so many lookaheads that rounding takes
 /// what a lookahead ensures. (A run without an end may have any times.)
@@ -120,8 +120,7 @@ impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.engine, self.workers) {
             (EngineKind::Sequential, _) => write!(f, "sequential"),
-            (engine, 1) => write!(f, "{engine} with 1 worker"),
-            (engine, workers) => write!(f, "{engine} with {workers} workers"),
+            (engine, workers) => write!(f, "{engine} with {}", counted(workers, "worker")),
         }
     }
 }

@@ -22,7 +22,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpline_core::{LpId, Model, VirtualTime};
 
 use crate::{
-    ConfigError, Details, EngineKind, Placement, Totals, WorkerLimit, crowd,
+    ConfigError, Details, EngineKind, Placement, Totals, WorkerLimit,
+    counted::counted,
+    crowd,
     cut::{Cut, Ended, Leg, Whole},
     event::{Buffer, Event, Message},
     load_sharing::{LoadSharing, Loads},
@@ -151,7 +153,7 @@ pub(crate) fn carry_out<M: Model, B: Buffer<Message<M>>>(
         sums.remark(candidates, &lock(&deciding), &mut leg.details.remarks);
         let workers = run.settings.workers;
         let fewer = uncrowded(workers, run.ranks.cores());
-        leg.details.remarks.extend(crowd::remark("workers", workers, fewer));
+        leg.details.remarks.extend(crowd::remark("worker", workers, fewer));
         let ids = (0..leg.cut.lps.len()).map(LpId::from_index);
         Outcome::at_end(leg, ids, &run.settings)
     })
@@ -361,8 +363,8 @@ impl Sums {
             text += &format!("{before}{} {:.1}", candidates[number], rate / 1e6);
         }
         let (trials, cost) = (choice.trials(), 100.0 * choice.share_of_trials());
-        let plural = if trials == 1 { "" } else { "s" };
-        text + &format!("; {trials} trial{plural} took {cost:.1} % of the time")
+        let trials = counted(trials as usize, "trial");
+        text + &format!("; {trials} took {cost:.1} % of the time")
     }
 }
 

@@ -4,6 +4,7 @@
 //! Time Warp, which moves them at any time.
 
 use super::{borders, sampler::Measured};
+use crate::counted::counted;
 
 /// The busiest worker may have this number of times the mean to do, where nothing else is said.
 const UNEVEN: f64 = 1.1;
@@ -59,7 +60,6 @@ impl Told {
         if self.moves == 0 {
             return None;
         }
-        let plural = if self.moves == 1 { "" } else { "s" };
         let by_mean = if self.before > 0.0 {
             format!(
                 ": the busiest worker had {:.2} times the mean to do before, {:.2} times at the \
@@ -71,10 +71,11 @@ impl Told {
         } else {
             String::new()
         };
-        let Self { moves, moved_lps, .. } = self;
+        let (lps, steps) =
+            (counted(self.moved_lps as usize, "LP"), counted(self.moves as usize, "step"));
         let each = self.each.map(|each| format!(" of {:.1} us per LP", 1e6 * each));
         let each = each.unwrap_or_default();
-        Some(format!("load sharing moved {moved_lps} LPs in {moves} step{plural}{each}{by_mean}"))
+        Some(format!("load sharing moved {lps} in {steps}{each}{by_mean}"))
     }
 }
 

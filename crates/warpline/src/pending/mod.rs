@@ -13,13 +13,15 @@ mod calendar;
 mod canceling;
 mod dary_heap;
 mod ladder;
+mod min_queue;
 mod skew_heap;
 mod splay_tree;
 
 pub use calendar::CalendarQueue;
-pub use canceling::{Canceling, MinQueue};
+pub use canceling::Canceling;
 pub use dary_heap::DaryHeap;
 pub use ladder::LadderQueue;
+pub use min_queue::MinQueue;
 pub use skew_heap::SkewHeap;
 pub use splay_tree::SplayTree;
 

@@ -15,8 +15,8 @@ mod orders;
 mod parameters;
 mod progress;
 mod ranks;
-pub(crate) mod station;
 mod summaries;
+pub(crate) mod thread_resources;
 pub(crate) mod threads;
 
 use std::time::Instant;
@@ -292,7 +292,11 @@ impl<M: Model> Run<'_, M> {
         );
         details.counters.iter_mut().zip(total.counters).for_each(|(mine, all)| mine.1 = all);
         let topology = Topology::of_process();
-        details.remarks.extend(station::remark(&self.settings, &details.counters, &topology));
+        details.remarks.extend(thread_resources::remark(
+            &self.settings,
+            &details.counters,
+            &topology,
+        ));
         Ok(Some(Report {
             model: name,
             engine: self.settings.engine,

@@ -23,6 +23,7 @@ use warpline_core::{LpId, Model, VirtualTime, WireError, take_bytes};
 use super::{
     Session, State, blocks,
     codec::{Broken, Codec},
+    lacking,
 };
 use crate::{
     Details, RunError, Totals,
@@ -95,8 +96,8 @@ fn damaged(what: impl fmt::Display) -> Refusal {
 /// How the model's states become bytes.
 fn codec_of<M: Model>(model: &M) -> Result<Codec<M>, Refusal> {
     Codec::of(model).map_err(|lacks| {
-        let name = model.name();
-        Refusal::Other(format!("the model {name} cannot be written to a file: it has no {lacks}"))
+        let what = format!("the model {} cannot be written to a file yet", model.name());
+        Refusal::Other(lacking::told(&what, &lacks))
     })
 }
 
@@ -129,7 +130,7 @@ impl Checkpoint {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             model: model.name().to_owned(),
-            parameters: text_of(model.parameters()),
+            parameters: text_of(settings.parameters_of(model)),
             seed: settings.seed,
             warm_up: settings.warm_up,
             lps: lps.len() as u64,
@@ -148,7 +149,7 @@ impl Checkpoint {
         if self.model != model.name() {
             return Err(format!("it is of the model {}, and not of {}", self.model, model.name()));
         }
-        let now = text_of(model.parameters());
+        let now = text_of(settings.parameters_of(model));
         if self.parameters != now {
             let differences = differences(&self.parameters, &now);
             return Err(format!("it is of other parameters of the model: {differences}"));

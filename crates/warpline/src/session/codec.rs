@@ -7,10 +7,11 @@
 use std::{cell::Cell, fmt};
 
 use warpline_core::{
-    EventKey, Fault, LpDigest, LpId, Model, Stream, Wire, WireError, append_words, take_bytes,
-    take_words,
+    EventKey, Fault, LpDigest, LpId, Model, Stream, Wire, WireError, Wires, append_words,
+    take_bytes, take_words,
 };
 
+use super::lacking::Lack;
 use crate::{
     cut::{Cut, LeftEvent, Whole},
     event::{Buffer, Event, Inline, Message, io_from_code, io_to_code},
@@ -69,10 +70,13 @@ impl<M: Model> Codec<M> {
     ];
 
     /// That of a model, or what the model lacks.
-    pub(super) fn of(model: &M) -> Result<Self, &'static str> {
-        let state = model.state_wire().ok_or("`Model::state_wire`")?;
-        let message = model.wires().ok_or("`Model::wires`")?.message;
-        Ok(Self { state, message, at: Cell::new(Item::Frame) })
+    pub(super) fn of(model: &M) -> Result<Self, Vec<Lack>> {
+        match (model.state_wire(), model.wires()) {
+            (Some(state), Some(Wires { message, .. })) => {
+                Ok(Self { state, message, at: Cell::new(Item::Frame) })
+            }
+            _ => Err(Lack::of(model)),
+        }
     }
 
     /// Runs code that writes or reads. If it panics in a wire, the error says of what.

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     ConfigError, Engine, EngineKind, RunError, conservative,
-    engines::{Engines, ON_RANKS, after_trial, check_on_ranks, refuse_cuts},
+    engines::{COMPILED, Engines, ON_RANKS, after_trial, check_on_ranks, refuse_cuts},
 };
 
 impl<M: Model, E: Engines> Session<'_, M, E> {
@@ -102,8 +102,7 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
         let ok = matches!(kind, Auto | Sequential | Conservative | Speculative | TimeWarp);
         refuse_cuts(kind, !ok)?;
         check_on_ranks(kind, ranks)?;
-        let allowed = "one of the engines that the model was compiled with (`warpline::Only`)";
-        ConfigError::check(E::has(kind), "engine", kind, allowed)?;
+        ConfigError::check(E::has(kind), "engine", kind, COMPILED)?;
         if ranks > 1 {
             ranks::codec(model, ranks)?;
         }

@@ -16,6 +16,7 @@ mod blocks;
 mod checkpoint;
 mod codec;
 mod engine;
+mod lacking;
 pub(crate) mod ranks;
 mod snapshot;
 mod steps;

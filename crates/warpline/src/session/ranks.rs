@@ -22,6 +22,7 @@ use warpline_net::{Malformed, NetError, Transport};
 use super::{
     StepEnded,
     codec::{Broken, Codec, Item},
+    lacking,
 };
 use crate::{
     ConfigError, EngineKind, RunError, crowd,
@@ -125,7 +126,7 @@ pub(super) fn step<M: Model, E: Engines>(
             };
             let workers = settings.engine.workers();
             let mut report = thread_ranks::on_threads(ranks, workers, first, other)?;
-            report.details.remarks.extend(crowd::remark("ranks", asked, ranks));
+            report.details.remarks.extend(crowd::remark("rank", asked, ranks));
             Ok(report)
         }
     }
@@ -246,7 +247,7 @@ fn compare<M: Model>(model: &M, settings: &Settings, ranks: &Ranks<'_>) -> Resul
 
 /// How states and messages travel between ranks.
 pub(super) fn codec<M: Model>(model: &M, ranks: usize) -> Result<Codec<M>, ConfigError> {
-    let allowed = |lacks| format!("1 for a session of a model without {lacks}");
+    let allowed = |lacks: Vec<_>| lacking::told("1 for a session of this model", &lacks);
     Codec::of(model).map_err(|lacks| ConfigError::new("ranks", ranks, allowed(lacks)))
 }
 

@@ -1,17 +1,22 @@
 //! Copies of all that a session is: for going back, and for branches, which may have other
 //! parameters.
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData, ptr, sync::Arc};
 
-use warpline_core::{LogicalProcess, LpId, Model};
+use warpline_core::{LogicalProcess, LpId, Model, NOT_ADAPTED};
 
-use super::{Session, State};
+use super::{
+    Session, State,
+    lacking::{self, Lack},
+};
 use crate::{
     ConfigError, RunError,
     cut::{Cut, LeftEvent, Whole},
     engines::Engines,
+    error::BranchError,
     event::{Buffer, Event, Inline, Message},
     handling::Value,
+    settings::Told,
     watch::Watch,
 };
 
@@ -98,9 +103,11 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
             let (now, before) = (model.lp_count(), self.model.lp_count());
             let allowed = format!("{before}, as before the branch");
             ConfigError::check(now == before, "lp_count", now, &allowed)?;
-            let refused = |why| {
-                let allowed = format!("a model that may go on with these LPs: {why}");
-                ConfigError::new("branch", model.name(), allowed)
+            let refused = |why: String| BranchError {
+                what: match &*why {
+                    NOT_ADAPTED => lacking::told(&no_branch(&*model), &[Lack::Adapt]),
+                    why => format!("{}: {why}", no_branch(&*model)),
+                },
             };
             for (number, lp) in state.whole.0.lps.iter_mut().enumerate() {
                 let id = LpId::from_index(number);
@@ -115,6 +122,31 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         Ok(Self { model, settings, home, watch, state, attached, engines })
     }
 
+    /// The same session, with what stands for the parameters of its model in checkpoints.
+    pub(crate) fn with_parameters(mut self, parameters: Option<Told>) -> Self {
+        self.settings.parameters = parameters;
+        self
+    }
+
+    /// Refuses to copy pending events of a model that does not say how, and to go on with LPs that
+    /// it does not adapt: what is missing for the branch is told at once.
+    pub(crate) fn check_branch(&self, model: &M) -> Result<(), RunError> {
+        let of_adapting = || {
+            let first = self.state()?.whole.0.lps.first().map(|lp| lp.state.clone());
+            let Some(mut first) = first.filter(|_| !ptr::eq(model, &*self.model)) else {
+                return Ok(None);
+            };
+            let adapted = self.guard(|| model.adapt(&self.model, LpId::new(0), &mut first))?;
+            Ok::<_, RunError>(adapted.is_err_and(|why| why == NOT_ADAPTED).then_some(Lack::Adapt))
+        };
+        if self.guard(|| self.model.wires())?.is_some() {
+            return Ok(());
+        }
+        let lacks: Vec<_> = [Some(Lack::Wires), of_adapting()?].into_iter().flatten().collect();
+        debug_assert_eq!(lacks.first(), Some(&Lack::Wires), "it can copy its messages");
+        Err(BranchError { what: lacking::told(&no_branch(model), &lacks) }.into())
+    }
+
     pub(crate) fn snapshot_with(
         &self,
         copy: &dyn Fn(&Message<M>) -> Message<M>,
@@ -126,6 +158,11 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     pub(crate) fn shared_model(&self) -> Arc<M> {
         Arc::clone(&self.model)
     }
+}
+
+/// What a model that lacks something is kept from.
+fn no_branch<M: Model>(model: &M) -> String {
+    format!("the model {} has no branches yet", model.name())
 }
 
 /// A copy of where a session is; `copy` copies a message.

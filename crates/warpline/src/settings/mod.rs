@@ -19,7 +19,9 @@ mod speculative;
 mod timewarp;
 mod timewarp_groups;
 
-use warpline_core::VirtualTime;
+use std::{fmt, sync::Arc};
+
+use warpline_core::{Model, VirtualTime};
 
 use crate::ConfigError;
 
@@ -60,8 +62,13 @@ pub(crate) struct Settings<E = Engine> {
     pub(crate) reports_if_stopped: bool,
     /// The virtual time of the cut that it begins with; 0 without one.
     pub(crate) begun: f64,
+    /// What stands for the parameters of a model that does not tell its own.
+    pub(crate) parameters: Option<Told>,
     pub(crate) engine: E,
 }
+
+/// Something that tells itself, of a type that is forgotten.
+pub(crate) type Told = Arc<dyn fmt::Debug + Send + Sync>;
 
 impl<E: Default> Default for Settings<E> {
     fn default() -> Self {
@@ -74,6 +81,7 @@ impl<E: Default> Default for Settings<E> {
             leaves_cut: false,
             reports_if_stopped: false,
             begun: 0.0,
+            parameters: None,
             engine,
         }
     }
@@ -81,9 +89,28 @@ impl<E: Default> Default for Settings<E> {
 
 impl<E> Settings<E> {
     /// The same settings for another engine.
-    pub(crate) const fn with<F>(&self, engine: F) -> Settings<F> {
+    pub(crate) fn with<F>(&self, engine: F) -> Settings<F> {
         let &Self { seed, end, warm_up, memory, leaves_cut, reports_if_stopped, begun, .. } = self;
-        Settings { seed, end, warm_up, memory, leaves_cut, reports_if_stopped, begun, engine }
+        let parameters = self.parameters.clone();
+        Settings {
+            seed,
+            end,
+            warm_up,
+            memory,
+            leaves_cut,
+            reports_if_stopped,
+            begun,
+            parameters,
+            engine,
+        }
+    }
+
+    /// The parameters of a model, as a checkpoint has them: its own, if it tells any.
+    pub(crate) fn parameters_of<'m, M: Model>(&'m self, model: &'m M) -> &'m dyn fmt::Debug {
+        match &self.parameters {
+            Some(told) if format!("{:?}", model.parameters()) == "()" => &**told,
+            _ => model.parameters(),
+        }
     }
 
     /// The time at which a run is over that has come to `last`, or was asked to end.

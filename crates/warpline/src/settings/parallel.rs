@@ -39,7 +39,7 @@ impl Parallel<'_> {
     }
 
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        from_one("workers", self.workers, WORKERS_MAX)?;
+        ConfigError::from_one("workers", self.workers, WORKERS_MAX)?;
         let placement = self.memory_placement;
         let ok = placement != MemoryPlacement::Lp || self.engine == EngineKind::TimeWarp;
         let allowed = "off, worker or auto: only LPs of Time Warp have memory of their own";
@@ -112,10 +112,4 @@ impl Settings<Conservative> {
             ..self.of(engine, *workers, placement, (*pin, *memory_placement))
         }
     }
-}
-
-/// Refuses a number that is 0 or above `max`.
-pub(super) fn from_one(key: &str, value: usize, max: usize) -> Result<(), ConfigError> {
-    let allowed = format!("from 1 to {max}");
-    ConfigError::check((1..=max).contains(&value), key, value, &allowed)
 }

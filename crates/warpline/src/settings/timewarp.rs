@@ -5,8 +5,8 @@ use std::{fmt, str::FromStr};
 use warpline_memory::{Parts, Pool, PoolPlan, Worth};
 use warpline_net::Aggregation;
 
-use super::{Balance, FlowControl, Instrumentation, Numa, Placement, parallel::from_one};
-use crate::{ConfigError, PendingKind, names::names};
+use super::{Balance, FlowControl, Instrumentation, Numa, Placement};
+use crate::{ConfigError, PendingKind, counted::counted, names::names};
 
 /// The most events that are handled between two looks at the inbox.
 const BATCH_MAX: usize = 65_536;
@@ -87,10 +87,10 @@ impl TimeWarp {
         balance(ok, "on or off with Time Warp on several ranks")?;
         self.numa.validate()?;
         self.validate_pair_sizes()?;
-        from_one("batch", self.batch, BATCH_MAX)?;
-        from_one("gvt-interval", self.gvt_interval, 1 << 30)?;
+        ConfigError::from_one("batch", self.batch, BATCH_MAX)?;
+        ConfigError::from_one("gvt-interval", self.gvt_interval, 1 << 30)?;
         if let StateSaving::Copy { interval: CheckpointInterval::Every(events) } = self.saving {
-            from_one("checkpoint-interval", events as usize, 1 << 20)?;
+            ConfigError::from_one("checkpoint-interval", events as usize, 1 << 20)?;
         }
         ConfigError::check(self.window >= 0.0, "window", self.window, "0 or more")?;
         let fraction = |key, fraction| {
@@ -106,8 +106,8 @@ impl TimeWarp {
         let Pool::Partitioned { parts: Parts::Sizes(sizes), .. } = &self.pool else {
             return Ok(());
         };
-        let table = format!("a table for {} worker(s)", sizes.workers());
-        let allowed = format!("a table for all {} workers", self.workers);
+        let table = format!("a table for {}", counted(sizes.workers(), "worker"));
+        let allowed = format!("a table for {}", counted(self.workers, "worker"));
         ConfigError::check(sizes.workers() == self.workers, "sizes", table, &allowed)
     }
 

@@ -10,6 +10,7 @@
 //!   slots after the first one; or else in the far list, or it was there at the last look, which
 //!   was less than [`LOOK_EVERY`] slots ago.
 
+use warpline_core::EventKey;
 use warpline_memory::Lists;
 
 use super::{
@@ -35,6 +36,8 @@ pub(super) struct Calendar<B> {
     /// Anti-messages for events of the far list, and for those that are never handled.
     far_antis: Vec<Event<B>>,
     never_antis: Vec<Event<B>>,
+    /// An anti-message that has found no event.
+    stray: Option<EventKey>,
     /// When the first slot is this one, the far list is looked through.
     next_look: u64,
     len: u64,
@@ -50,6 +53,7 @@ impl<B> Calendar<B> {
             far: Vec::new(),
             far_antis: Vec::new(),
             never_antis: Vec::new(),
+            stray: None,
             next_look: LOOK_EVERY,
             len: 0,
         }
@@ -154,7 +158,8 @@ impl<B> Calendar<B> {
         let mut far = std::mem::take(&mut self.far);
         if !self.far_antis.is_empty() {
             self.len -= annihilate(&mut far, &mut self.far_antis) as u64;
-            debug_assert!(self.far_antis.is_empty(), "SPEC-C: they come after their events");
+            let strays = self.far_antis.drain(..);
+            self.stray = strays.map(|anti| anti.key).next().or(self.stray);
         }
         let first = self.first;
         for event in far.extract_if(.., |event| tile_of(event).0 - first < SLOTS) {
@@ -176,8 +181,16 @@ impl<B> Calendar<B> {
             let retain = |keep: &mut dyn FnMut(&Event<B>) -> bool| self.buckets.retain(never, keep);
             self.len -= annihilate_in(retain, &mut self.never_antis) as u64;
         }
-        let antis = self.far_antis.len() + self.never_antis.len();
-        debug_assert_eq!(antis, 0, "SPEC-C: they come after their events");
+        let strays = self.far_antis.drain(..).chain(self.never_antis.drain(..));
+        self.stray = strays.map(|anti| anti.key).next().or(self.stray);
+        debug_assert_eq!(self.antis(), 0, "SPEC-C: an anti-message is left");
+    }
+
+    /// Takes out an anti-message that has found no event, if there was any: it comes after its
+    /// event (SPEC-C), so its sender has not sent that.
+    #[inline]
+    pub(super) const fn take_stray(&mut self) -> Option<EventKey> {
+        self.stray.take()
     }
 
     /// All events that are due before the end.

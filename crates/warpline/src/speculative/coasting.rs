@@ -13,14 +13,13 @@ use warpline_core::{LogicalProcess, Model};
 use super::{
     event::Parity,
     executing::execute,
-    regrid::Reason,
     sparse::SparseCopies,
     window::{Executed, Window},
     worker::Worker,
 };
 use crate::{
     event::{Buffer, Message},
-    handling, panics,
+    panics,
     scheduling::Instant,
 };
 
@@ -50,9 +49,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             self.sender.window_end = window_end;
             self.sparse.note_coasting(number - from, since.elapsed());
             let core = self.windows[parity.index()].core_of(local);
-            let lp = &self.lps[local as usize];
-            if !is_same || (&lp.core.rng, lp.core.sent) != (&core.rng, core.sent) {
-                self.fail_to_coast(local, from);
+            if !is_same || !self.lps[local as usize].core.has_come_to(core) {
+                let (_, last) = self.window(from).end_of(local);
+                self.fail_to_repeat(self.id(local), last);
             }
         }
         let core = self.windows[parity.index()].core_of(local);
@@ -94,24 +93,6 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         sender.collected = sent;
         tally.coasted += executed.events;
         is_same
-    }
-
-    /// An LP has not come where it was before: a mistake of the model.
-    #[cold]
-    fn fail_to_coast(&mut self, local: u32, from: u64) {
-        let shared = self.sender.shared;
-        let (_, last) = self.window(from).end_of(local);
-        let id = shared.directory.lps_of(self.sender.me)[local as usize];
-        let context = &mut self.sender.error_context;
-        (context.lp, context.event) = (Some(id), last);
-        shared.guard(
-            self.sender.me,
-            context,
-            |context| context,
-            |_| panic!("{}", handling::ran_differently(id)),
-        );
-        self.sparse.note_failure();
-        self.request_regrid(Reason::END);
     }
 
     /// Restores the LPs that were handled in a window, before it is undone. Those that were handled

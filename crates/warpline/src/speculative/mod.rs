@@ -21,7 +21,7 @@
 //! | where sends go, what comes in | [`sending`] |
 //! | which windows are committed | [`words`] |
 //! | how much memory there is, and who pays for what | [`memory`], [`paying`] |
-//! | all begin again | [`regrid`], [`stretch`] |
+//! | all begin again | [`regrid`], [`one_by_one`] |
 //!
 //! # Invariants
 //!
@@ -47,15 +47,17 @@ mod event;
 mod executing;
 mod grid;
 mod memory;
+mod one_by_one;
 mod paying;
 mod regrid;
+mod repeating;
 mod rollback;
 mod sending;
 mod shared;
 #[cfg(all(test, not(miri)))]
 mod simulated;
 mod sparse;
-mod stretch;
+mod survey;
 mod width;
 mod window;
 pub(crate) mod words;
@@ -76,7 +78,7 @@ use crate::{
     monitor::Activity,
     run::{
         self, Alarm, Failure, Ranks, Run,
-        station::{self, Station},
+        thread_resources::{self, ThreadResources},
         threads,
     },
     sequential,
@@ -225,7 +227,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> WorkerResult<M::Lp, B> {
-    let station = Station::take(&shared.directory, me, &shared.settings.parallel());
+    let resources = ThreadResources::take(&shared.directory, me, &shared.settings.parallel());
     // If a bug of the engine lets this worker panic, the others must not wait for it.
     let alarm = Alarm::new(|| shared.regrid.set_broken());
     let mut monitor = shared.monitor(watch, started);
@@ -235,7 +237,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     worker.end_costs();
     shared.shown[me].show(Activity::Ended);
     alarm.disarm();
-    let residency = station.leave();
+    let residency = resources.give_back();
     monitor.resume_panic();
     worker.sampler.hand_in(shared.directory.lps_of(me));
     let log_end = worker.sender.undo_log.back();
@@ -290,7 +292,7 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         ..Details::default()
     };
     let mut residencies = results.iter().map(|worker| worker.residency);
-    details.counters.extend(station::counters(&mut residencies));
+    details.counters.extend(thread_resources::counters(&mut residencies));
     let interrupted = results.iter().any(|worker| worker.is_interrupted);
     let width = results.first_mut().and_then(|first| first.width.take());
     let left: u64 = results.iter().map(|worker| worker.left).sum();
@@ -302,6 +304,10 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         cut.pending.len()
     );
     let sent: u64 = cut.lps.iter().map(|lp| lp.core.sent).sum();
-    assert_eq!(sent, all_committed + left, "SPEC-D: events were lost or doubled");
+    if sent != all_committed + left {
+        // SPEC-D.
+        shared.fail_to_repeat(0, None, None);
+        return Err(shared.failure.take());
+    }
     Ok((Leg { interrupted, last_time, totals, details, cut }, width))
 }

@@ -213,10 +213,6 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.sender.settle_log();
         let is_later = self.is_handled_later(parity, local);
         let (window, next) = parity.split(&mut self.windows);
-        debug_assert!(
-            !event.is_anti() || window.has(local),
-            "SPEC-C: an anti-message for an LP that has handled nothing"
-        );
         if !window.has(local) || const { M::Lp::SAVING.is_by_field() } {
             let later = if is_later { next.copy_of(local) } else { None };
             let state = later.unwrap_or(&self.lps[local as usize].state);

@@ -3,8 +3,8 @@
 //!
 //! It is how a run begins and ends, too; how it is interrupted; how it gets out of windows that
 //! waste too much or are too large; and how events are handled that cannot be handled in windows
-//! ([`stretch`](super::stretch)). After it every worker stands where the sequential engine would
-//! stand at that border, with the same pending events.
+//! ([`one_by_one`](super::one_by_one)). After it every worker stands where the sequential engine
+//! would stand at that border, with the same pending events.
 //!
 //! # Invariants
 //!
@@ -15,7 +15,7 @@
 //!   border: that is, if its sequence number is below the number that the sender has sent by then.
 
 use std::{
-    mem::{self, needs_drop},
+    mem,
     ops::ControlFlow,
     sync::{Mutex, PoisonError, atomic::AtomicI32},
 };
@@ -23,10 +23,10 @@ use std::{
 use warpline_core::{Model, VirtualTime};
 
 use super::{
-    event::{Event, Parity, annihilate, first_time},
+    event::{Event, Parity, first_time},
     grid::{Grid, NEVER},
+    one_by_one::{OneByOne, Until},
     sending::Opened,
-    stretch::{Stretch, Until},
     words::Word,
     worker::Worker,
 };
@@ -79,8 +79,8 @@ pub(super) struct Regrid<M: Model, B> {
     /// By LP: how many events it has sent by the border.
     sent: Vec<AtomicU64>,
     /// The bits of a time up to which events have to be handled one by one.
-    stretch_until: AtomicU64,
-    stretch_events: AtomicU64,
+    one_by_one_until: AtomicU64,
+    one_by_one_events: AtomicU64,
     /// A slot is the base width times 2 to this power.
     exponent: AtomicI32,
     /// Pending events of all workers.
@@ -97,8 +97,8 @@ impl<M: Model, B> Regrid<M, B> {
             reasons: AtomicU64::new(0),
             barrier: Barrier::new(workers),
             sent: (0..lps).map(|_| AtomicU64::new(0)).collect(),
-            stretch_until: AtomicU64::new(0),
-            stretch_events: AtomicU64::new(0),
+            one_by_one_until: AtomicU64::new(0),
+            one_by_one_events: AtomicU64::new(0),
             exponent: AtomicI32::new(0),
             pending: AtomicU64::new(0),
             owned: AtomicU64::new(0),
@@ -126,7 +126,7 @@ impl<M: Model, B> Regrid<M, B> {
     }
 
     /// Whether the event was sent before the border (REGRID-B).
-    fn is_valid<E>(&self, event: &Event<E>) -> bool {
+    pub(super) fn is_valid<E>(&self, event: &Event<E>) -> bool {
         // Ordering: Relaxed; a barrier lies between.
         event.key.sequence() < self.sent[event.key.sender().index()].load(Ordering::Relaxed)
     }
@@ -180,15 +180,15 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let given_up = Reduction { lbts: width.to_bits(), flags: u64::from(self.has_given_up) };
         let Reduction { lbts: width, flags } = self.reduce(given_up, None)?;
         (self.base_width, self.has_given_up) = (f64::from_bits(width), flags > 0);
-        self.keep_valid(&mut pending);
+        let mut stray = self.keep_valid(&mut pending);
         let is_over = reason.has(Reason::STOP) || shared.failure.is_known();
         // Ordering: Relaxed, here and below; barriers lie before and after.
-        let events = shared.regrid.stretch_events.load(Ordering::Relaxed);
+        let events = shared.regrid.one_by_one_events.load(Ordering::Relaxed);
         // If all events have one time, they say nothing about widths.
         let is_blind = is_start && !self.base_width.is_finite();
-        let is_stretch = !is_over && (events > 0 || is_blind || reason.has(Reason::STOPPED));
-        if is_over || is_stretch {
-            self.empty_calendar(&mut pending);
+        let is_one_by_one = !is_over && (events > 0 || is_blind || reason.has(Reason::STOPPED));
+        if is_over || is_one_by_one {
+            stray = self.empty_calendar(&mut pending).or(stray);
         }
         let (count, mut first) = self.survey(&pending);
         if is_start && shared.cut.is_none() {
@@ -197,26 +197,29 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         shared.regrid.pending.fetch_add(count, Ordering::Relaxed);
         shared.regrid.owned.fetch_add(self.owned_by(&pending), Ordering::Relaxed);
         first = self.meet(first)?;
-        debug_assert!(
-            self.sender.me > 0 || shared.regrid.is_complete(shared.words.committed()),
-            "REGRID-B: events were lost or doubled"
-        );
+        let is_wrong = self.sender.me == 0 && !shared.regrid.is_complete(shared.words.committed());
         self.count_anew();
-        if is_blind && is_stretch {
+        if is_blind && is_one_by_one {
             first = self.begin_blindly(first, &mut pending, monitor)?;
-        } else if is_stretch {
-            first = self.stretch(&mut pending, events, monitor)?;
+        } else if is_one_by_one {
+            first = self.handle_one_by_one(&mut pending, events, monitor)?;
         }
         if self.sender.me == 0 {
             shared.regrid.reasons.store(0, Ordering::Relaxed);
             shared.regrid.pending.store(0, Ordering::Relaxed);
-            shared.regrid.stretch_until.store(0, Ordering::Relaxed);
+            shared.regrid.one_by_one_until.store(0, Ordering::Relaxed);
             if shared.has_outputs() {
                 shared.write_outputs(0, &mut self.sender.error_context, u64::MAX);
             }
         }
-        self.meet(0)?;
-        if is_over || shared.failure.is_known() || first == u64::MAX {
+        // Not earlier, because until here all must do the same.
+        if stray.is_some() || is_wrong {
+            shared.fail_to_repeat(self.sender.me, stray.map(|anti| anti.sender()), None);
+        }
+        // Agreed: who is the first to go on may fail before the last has looked.
+        let failed = Reduction { lbts: 0, flags: u64::from(shared.failure.is_known()) };
+        let failed = self.reduce(failed, None)?.flags > 0;
+        if is_over || failed || first == u64::MAX {
             self.end(reason, first, pending);
             return ControlFlow::Break(());
         }
@@ -300,7 +303,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         {
             // Ordering: Relaxed; barriers lie between.
             let until = at.time_value().to_bits();
-            shared.regrid.stretch_until.fetch_max(until, Ordering::Relaxed);
+            shared.regrid.one_by_one_until.fetch_max(until, Ordering::Relaxed);
         }
         let mut lost = 0;
         self.has_given_up = false;
@@ -321,7 +324,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             // Ordering: Relaxed; a barrier lies between.
             shared.regrid.sent[id.index()].store(lp.core.sent, Ordering::Relaxed);
         }
-        lost as u64
+        debug_assert!(lost >= 0 || self.sender.has_failed, "fewer than none were lost");
+        lost.max(0) as u64
     }
 
     /// The first worker decides how to go on.
@@ -340,7 +344,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let slots = control.choose_grid();
         shared.set_widths(slots);
         // Ordering: Relaxed; a barrier lies between.
-        shared.regrid.stretch_events.store(events, Ordering::Relaxed);
+        shared.regrid.one_by_one_events.store(events, Ordering::Relaxed);
         shared.regrid.exponent.store(control.exponent, Ordering::Relaxed);
     }
 
@@ -364,49 +368,6 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         some.into_iter().find(|width| *width > 0.0).unwrap_or(f64::INFINITY)
     }
 
-    /// Counts the valid events, and finds the first time before the end, as bits.
-    fn survey(&self, pending: &[Event<B>]) -> (u64, u64) {
-        let (shared, calendar) = (self.sender.shared, &self.sender.calendar);
-        if !self.has_given_up {
-            let count = calendar.len() + pending.len() as u64;
-            return (count, first_time(calendar.due().chain(pending), shared.end));
-        }
-        debug_assert!(pending.iter().all(|event| !event.is_anti()), "SPEC-C: one is left");
-        let is_valid = |event: &&Event<B>| shared.regrid.is_valid(event);
-        let count = calendar.iter().filter(is_valid).count() + pending.len();
-        let first = first_time(calendar.due().filter(is_valid).chain(pending), shared.end);
-        (count as u64, first)
-    }
-
-    /// What the messages of the valid events own, where it is counted.
-    fn owned_by(&self, pending: &[Event<B>]) -> u64 {
-        let shared = self.sender.shared;
-        if !const { needs_drop::<Message<M>>() } || shared.settings.memory.is_none() {
-            return 0;
-        }
-        let is_valid = |event: &&Event<B>| !self.has_given_up || shared.regrid.is_valid(event);
-        let events = self.sender.calendar.iter().filter(is_valid).chain(pending);
-        let messages = events.filter_map(|event| event.message.as_ref());
-        messages.map(|message| shared.owned(message)).sum()
-    }
-
-    /// Keeps the events that were sent before the border and are not canceled (REGRID-B).
-    fn keep_valid(&self, pending: &mut Vec<Event<B>>) {
-        let regrid = &self.sender.shared.regrid;
-        pending.retain(|event| regrid.is_valid(event));
-        let mut antis = pending.extract_if(.., |event| event.is_anti()).collect();
-        annihilate(pending, &mut antis);
-        debug_assert!(antis.is_empty(), "SPEC-C: they come after their events");
-    }
-
-    /// Moves the valid events of the calendar to `pending`.
-    fn empty_calendar(&mut self, pending: &mut Vec<Event<B>>) {
-        let mut events = Vec::new();
-        self.sender.calendar.empty(&mut events);
-        self.keep_valid(&mut events);
-        pending.append(&mut events);
-    }
-
     /// All events have one time, the one in `first`: handles that many one by one, and looks for a
     /// width after them. Returns the time of the first event that is left, as bits.
     fn begin_blindly(
@@ -417,7 +378,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     ) -> ControlFlow<(), u64> {
         // Ordering: Relaxed; a barrier lies before.
         let events = self.shared().regrid.pending.load(Ordering::Relaxed);
-        let next = self.stretch(pending, events, monitor)?;
+        let next = self.handle_one_by_one(pending, events, monitor)?;
         let width = f64::from_bits(self.meet(self.first_width(pending).to_bits())?);
         debug_assert!(next >= first, "the first pending event went back in time");
         let step = f64::from_bits(next) - f64::from_bits(first);
@@ -428,7 +389,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
 
     /// Lets the first worker handle events of all workers one by one: this number of them, and all
     /// up to a time if that is necessary. Returns the time of the next event, as bits.
-    fn stretch(
+    fn handle_one_by_one(
         &mut self,
         pending: &mut Vec<Event<B>>,
         events: u64,
@@ -436,7 +397,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     ) -> ControlFlow<(), u64> {
         let (shared, me) = (self.shared(), self.sender.me);
         // Ordering: Relaxed; a barrier lies before.
-        let time = f64::from_bits(shared.regrid.stretch_until.load(Ordering::Relaxed));
+        let time = f64::from_bits(shared.regrid.one_by_one_until.load(Ordering::Relaxed));
         let until = Until { events, time };
         let cut = Cut::new(mem::take(&mut self.lps), mem::take(pending));
         let lock = |worker: usize| {
@@ -450,15 +411,15 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             if shared.has_outputs() {
                 shared.write_outputs(0, &mut self.sender.error_context, u64::MAX);
             }
-            let mut stretch = Stretch::new(shared, &mut cuts);
+            let mut one_by_one = OneByOne::new(shared, &mut cuts);
             if !shared.failure.is_known() {
-                stretch.run(until, || monitor.is_to_stop());
+                one_by_one.run(until, || monitor.is_to_stop());
             }
-            self.tally.sequential += stretch.handled;
-            self.tally.processed += stretch.handled;
-            self.tally.committed += stretch.handled;
-            self.tally.last_time = self.tally.last_time.max(stretch.last_time);
-            stretch.end();
+            self.tally.sequential += one_by_one.handled;
+            self.tally.processed += one_by_one.handled;
+            self.tally.committed += one_by_one.handled;
+            self.tally.last_time = self.tally.last_time.max(one_by_one.last_time);
+            one_by_one.end();
             for (worker, cut) in cuts.into_iter().enumerate() {
                 *lock(worker) = cut;
             }

@@ -183,23 +183,27 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         rest: &mut impl Iterator<Item = Event<B>>,
     ) {
         self.tally.rollbacks += 1;
-        debug_assert!(
-            self.windows[parity.index()].has(local),
-            "SPEC-B: an LP that has handled nothing is rolled back"
-        );
+        if !self.windows[parity.index()].has(local) {
+            debug_assert!(first.is_anti(), "SPEC-B: an LP that has handled nothing is rolled back");
+            return self.fail_to_repeat(first.key.sender(), None);
+        }
         let old_next = self.replay_old_next(parity, local);
         let old = self.replay_old(parity, local);
         let window = &mut self.windows[parity.index()];
+        let mut stray = None;
         for event in std::iter::once(first).chain(rest.inspect(|_| self.tally.late += 1)) {
-            if event.is_anti() {
-                let message = window.remove(local, &event.key, &mut self.places);
+            if !event.is_anti() {
+                window.add(local, event);
+            } else if let Some(message) = window.take(local, event.key, &mut self.places) {
                 self.sender.recycle(message);
             } else {
-                window.add(local, event);
+                stray = Some(event.key);
             }
         }
-        if self.sparse.has_failed() {
-            // What it has sent may not be known.
+        if let Some(anti) = stray {
+            self.fail_to_repeat(anti.sender(), None);
+        }
+        if self.sender.has_failed {
             return;
         }
         let new = self.replay(parity, local);
@@ -238,7 +242,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         if self.sender.is_limited() && !self.can_save_again(next, local) {
             return;
         }
-        if self.sparse.has_failed() {
+        if self.sender.has_failed {
             return;
         }
         let lp = &self.lps[local as usize];
@@ -309,9 +313,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// sent. Neither these executions stand afterwards nor those before.
     fn replay_old(&mut self, parity: Parity, local: u32) -> Vec<Event<B>> {
         let before = self.tally.processed;
+        let end = self.end_of(parity, local);
         let sent = self.replay(parity, local);
         let events = (self.tally.processed - before) as i64;
         self.windows[parity.index()].standing -= 2 * events;
+        self.check_repeated(parity, local, &end);
         sent
     }
 

@@ -76,6 +76,8 @@ pub(super) struct Sender<'a, M: Model, B> {
     /// Whether a non-blocking I/O event was ever handled: commits look for them only then.
     pub(super) has_outputs: bool,
     spares: SpareBuffers<B>,
+    /// Whether the run has failed because what LPs have sent is not known.
+    pub(super) has_failed: bool,
     pub(super) error_context: ErrorContext,
 }
 
@@ -107,6 +109,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
             from: mail.from,
             has_outputs: false,
             spares: SpareBuffers::new(),
+            has_failed: false,
             error_context: ErrorContext::default(),
         }
     }
@@ -125,7 +128,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
         self.direct_from = if collects { u64::MAX } else { self.border };
     }
 
-    const fn is_collecting(&self) -> bool {
+    pub(super) const fn is_collecting(&self) -> bool {
         self.direct_from == u64::MAX
     }
 

@@ -9,7 +9,9 @@ use std::{
     time::Instant,
 };
 
-use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
+use warpline_core::{
+    EventKey, Fault, Io, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime,
+};
 use warpline_memory::{CachePadded, Consumer, Producer, ring};
 
 use super::{
@@ -329,10 +331,22 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
     /// What the report says of the heap.
     pub(super) fn heap_memory(&self) -> HeapMemory {
         if self.settings.memory.is_none() {
-            return HeapMemory::not_counted::<M>();
+            return HeapMemory::not_counted::<M>(true);
         }
-        let may_own = needs_drop::<Message<M>>() || needs_drop::<M::Lp>();
-        HeapMemory::counted(may_own, self.budget.owned_peak())
+        HeapMemory::counted::<M>(true, self.budget.owned_peak())
+    }
+
+    /// Notes that an LP, if it is known, has run differently when it handled its events again.
+    #[cold]
+    pub(super) fn fail_to_repeat(&self, me: usize, lp: Option<LpId>, event: Option<EventKey>) {
+        let (engine, seed) = (EngineKind::Speculative.name(), self.settings.seed);
+        let place = Place { lp, event, engine, worker: me, seed };
+        let order = match (lp, event) {
+            (_, Some(event)) => FailureOrder::Event(event),
+            (Some(lp), None) => FailureOrder::Start(lp),
+            (None, None) => FailureOrder::End,
+        };
+        self.failure.note(order, ModelError { fault: Fault::RanDifferently, place }.into());
     }
 
     /// Notes that all workers together hold more events than the memory limit allows.

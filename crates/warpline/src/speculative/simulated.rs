@@ -65,8 +65,8 @@
 //! - `undo_windows` undoes the oldest window first: another digest.
 //! - `undo_windows` drops late events: "REGRID-B".
 //! - `undo_windows` forgets up to where events are to be handled one by one: "the run hangs".
-//! - `stretch` does not write before what was committed before: another log.
-//! - `stretch` goes on after an output has failed: another log.
+//! - `handle_one_by_one` does not write before what was committed before: another log.
+//! - `handle_one_by_one` goes on after an output has failed: another log.
 //! - `restart` does not reset the counts of messages: "the run hangs".
 //! - `restart` uses the numbers of windows again: "REGRID-A".
 //! - `announce` does not publish that it is active (WORD-A): "SPEC-B".
@@ -97,7 +97,7 @@
 //! - `SparseCopies::give_up` keeps the number of the first window: "SPARSE-A".
 //! - `redo_next` makes no new copy among the sparse ones: "SPEC-C".
 //! - `Sender::pay` or `Sender::can_copy` says yes and pays nothing: "SPEC-F".
-//! - `Stretch` handles events at the end, stops before its time, or goes by times, not keys:
+//! - `OneByOne` handles events at the end, stops before its time, or goes by times, not keys:
 //!   another digest, "the run hangs", an event in the past.
 //!
 //! Not found, because the results are the same:

@@ -79,7 +79,6 @@ pub(super) struct SparseCopies<L: LogicalProcess, B> {
     /// How often an LP went back to a copy of an earlier window.
     coasted: u64,
     tuning: Tuning,
-    has_failed: bool,
 }
 
 impl<L: LogicalProcess, B> SparseCopies<L, B> {
@@ -98,7 +97,6 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
             touched: 0,
             coasted: 0,
             tuning: Tuning::default(),
-            has_failed: false,
         }
     }
 
@@ -106,12 +104,6 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
     #[inline]
     const fn is_on(&self) -> bool {
         suits::<L>() && !self.copies.is_empty()
-    }
-
-    /// Whether an LP has not come where it was before. The run has failed, and what LPs have sent
-    /// is not known.
-    pub(super) const fn has_failed(&self) -> bool {
-        suits::<L>() && self.has_failed
     }
 
     /// Events in the windows that are kept.
@@ -237,11 +229,6 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
         debug_assert!(windows > 0, "there was nothing to be handled again");
         self.coasted += 1;
         self.tuning.coast.add(took / windows as u32);
-    }
-
-    /// An LP has not come where it was before.
-    pub(super) const fn note_failure(&mut self) {
-        self.has_failed = true;
     }
 
     /// Chooses the interval. A window has about so many events.

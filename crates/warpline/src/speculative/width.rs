@@ -39,7 +39,7 @@ const SPARSE_WINDOWS: i64 = 64;
 /// The most sparse windows before they become wider.
 const SPARSE_MAX: i64 = WINDOWS_ENOUGH;
 /// The most events of a stretch that are handled one by one.
-const STRETCH_MAX: u64 = 1 << 20;
+const ONE_BY_ONE_MAX: u64 = 1 << 20;
 /// After this number of storms in a row, events are handled one by one for a while.
 const STORMS_MAX: u32 = 6;
 
@@ -156,7 +156,7 @@ pub(super) struct WidthControl {
     since_storm: u32,
     storms: u32,
     first_storm_level: i32,
-    stretch: u64,
+    one_by_one: u64,
     /// The most slots that windows should have: short lists in slots cost more than a new grid.
     slots_most: u64,
     tiles: i64,
@@ -204,7 +204,7 @@ impl WidthControl {
             since_storm: 0,
             storms: 0,
             first_storm_level: 0,
-            stretch: 0,
+            one_by_one: 0,
             slots_most: SLOTS_MAX,
             tiles: tiles as i64,
             lps: lps as i64,
@@ -472,13 +472,13 @@ impl WidthControl {
         self.mode = Mode::Base;
         if self.storms >= STORMS_MAX {
             // Narrower windows do not help. The next stretch is longer.
-            self.stretch =
-                (4 * lost + scheduling::limit(1024)).max(self.stretch * 2).min(STRETCH_MAX);
+            self.one_by_one =
+                (4 * lost + scheduling::limit(1024)).max(self.one_by_one * 2).min(ONE_BY_ONE_MAX);
             (self.storms, self.since_storm) = (0, 1000);
             (self.cap, self.base) = (self.first_storm_level, self.first_storm_level - 2);
             self.settled_cost = 0.0;
             self.go_to(self.base);
-            return self.stretch;
+            return self.one_by_one;
         }
         if is_probe {
             self.failed_steps += 1;

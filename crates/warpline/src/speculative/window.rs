@@ -401,18 +401,18 @@ impl<L: LogicalProcess, B> Window<L, B> {
         }
     }
 
-    /// Takes away the event of this key, which the LP has handled; returns its message. `places` is
+    /// Takes away the event of this key, if the LP has handled it; returns its message. `places` is
     /// kept for its memory.
-    pub(super) fn remove(&mut self, local: u32, key: &EventKey, places: &mut Vec<Place>) -> B {
+    pub(super) fn take(&mut self, local: u32, key: EventKey, places: &mut Vec<Place>) -> Option<B> {
         self.gather(local, places);
-        let place = places.iter().find(|&&place| self.event(place).key == *key);
-        let &Place(place) = place.expect("SPEC-C: an anti-message comes after its event");
+        let &Place(place) = places.iter().find(|&&place| self.event(place).key == key)?;
         let event = if place & ADDED == 0 {
             &mut self.log[place as usize]
         } else {
             &mut self.added[(place & !ADDED) as usize].event
         };
-        event.message.take().expect("gathered events have messages")
+        debug_assert!(!event.is_anti(), "gathered events have messages");
+        event.message.take()
     }
 
     /// Collects the places of an LP's events, in the order of their keys.
@@ -430,8 +430,10 @@ impl<L: LogicalProcess, B> Window<L, B> {
         // Events that were taken away have left their places.
         places.retain(|&place| !self.event(place).is_anti());
         places.sort_unstable_by_key(|&place| self.event(place).key);
+        // A model that is not saved whole may bring two of one key: only the engine's tests ask.
         debug_assert!(
-            places.windows(2).all(|pair| self.event(pair[0]).key < self.event(pair[1]).key),
+            !cfg!(test)
+                || places.windows(2).all(|pair| self.event(pair[0]).key < self.event(pair[1]).key),
             "SPEC-C: two events with one key"
         );
     }

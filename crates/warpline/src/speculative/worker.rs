@@ -468,7 +468,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         self.oldest += 1;
         self.sender.oldest = parity.other();
         self.is_idle = false;
-        self.sender.advance(end);
+        self.advance(end);
         let shared = self.shared();
         if self.sender.me == 0 && shared.has_outputs() && shared.words.all_are_past(number + 1) {
             shared.write_outputs(0, &mut self.sender.error_context, number + 1);

@@ -3,6 +3,7 @@
 //! Called once, when the report is made. Each rule is a function that returns a remark or none.
 
 use super::statistics::Statistics;
+use crate::counted::counted;
 
 /// The input of the rules.
 #[derive(Clone, Debug)]
@@ -62,8 +63,9 @@ impl Evidence<'_> {
         let (workers, cores) = (self.workers.len(), self.cores);
         (workers > cores).then(|| {
             format!(
-                "{workers} workers share {cores} cores: those that wait for a core are passed by, \
-                 and hold the others up; use --workers {cores} or fewer"
+                "{workers} workers share {}: those that wait for a core are passed by, and hold \
+                 the others up; use --workers {cores} or fewer",
+                counted(cores, "core")
             )
         })
     }
@@ -160,7 +162,8 @@ pub(super) fn few_on_ranks(committed: u64, lps: usize) -> Option<String> {
 /// The remark that there were few events, and what that means, if it does; or few of each LP.
 fn remark_on_few(committed: u64, lps: usize, few: Option<&str>) -> Option<String> {
     let few = few.filter(|_| committed < EVENTS_MIN);
-    let few = few.map(|few| format!("there were only {committed} events: {few}"));
+    let events = counted(committed as usize, "event");
+    let few = few.map(|few| format!("the run had only {events}: {few}"));
     let per_lp = committed as f64 / lps.max(1) as f64;
     few.or_else(|| {
         (per_lp < EVENTS_PER_LP_FEW).then(|| {

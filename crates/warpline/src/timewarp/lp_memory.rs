@@ -13,7 +13,7 @@
 //! balancing leaves them where they are. A worker only writes a request.
 //!
 //! A worker that comes to another thread, perhaps on another node, takes its own heap and the homes
-//! of its LPs there in the same way ([`seat`](super::seat)).
+//! of its LPs there in the same way ([`worker_with_heap`](super::worker_with_heap)).
 //!
 //! Where there are many LPs, neighbors share a home, which follows the first of them.
 //!
@@ -44,7 +44,8 @@ use warpline_core::{LpId, mix};
 use warpline_memory::{Home, Realigned, Residency, Route};
 
 use crate::{
-    run::station,
+    counted::counted,
+    run::thread_resources,
     settings::{MemoryPlacement, TimeWarp},
 };
 
@@ -372,8 +373,9 @@ impl<H: Pages> LpMemory<H> {
         });
         let many = (started == wanted && wanted > cores).then(|| {
             format!(
-                "{wanted} page migration daemons on {cores} cores are more than can run at a time; \
-                 1 per node is enough (--memory-placement lp:daemons=N)"
+                "{wanted} page migration daemons on {} are more than can run at a time; 1 per node \
+                 is enough (--memory-placement lp:daemons=N)",
+                counted(cores, "core")
             )
         });
         [shared, lacking, many].into_iter().flatten().collect()
@@ -385,7 +387,8 @@ pub(super) fn counters(
     memory: Option<&LpMemory>,
     of_workers: &mut dyn Iterator<Item = Option<Residency>>,
 ) -> Vec<(&'static str, u64)> {
-    let mut counters = station::counters(&mut of_workers.chain([memory.map(LpMemory::residency)]));
+    let mut counters =
+        thread_resources::counters(&mut of_workers.chain([memory.map(LpMemory::residency)]));
     counters.extend(memory.map(LpMemory::of_daemons).unwrap_or_default());
     counters
 }

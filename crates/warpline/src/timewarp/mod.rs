@@ -25,7 +25,8 @@
 //! | [`heap`] | what messages and states own on the heap |
 //! | [`moves`] | LPs that move to other workers |
 //! | [`load`] | how much LPs have to do |
-//! | [`crew`], [`seat`], [`manning`] | which thread runs which worker, and how many threads work |
+//! | [`worker_threads`], [`worker_with_heap`] | which thread runs which worker |
+//! | [`thread_count`] | how many threads work |
 //! | [`io`], [`waiting`] | I/O events, and LPs that wait for GVT |
 //! | [`remote`] | other ranks: remote events, remote anti-messages, GVT across ranks |
 //! | [`beginning`] | the first events, or a cut |
@@ -47,7 +48,6 @@ mod changing;
 mod checks;
 mod choosing;
 mod costs;
-mod crew;
 mod diagnosis;
 mod ending;
 mod event;
@@ -62,7 +62,6 @@ mod leaving;
 mod load;
 mod logging;
 mod lp_memory;
-mod manning;
 mod moves;
 mod new_gvt;
 mod observer;
@@ -75,16 +74,18 @@ mod reporting;
 mod rollback;
 mod run;
 mod saving;
-mod seat;
 mod sending;
 mod shared;
 #[cfg(test)]
 mod simulated;
 mod statistics;
 mod straggler;
+mod thread_count;
 mod throttle;
 mod waiting;
 mod worker;
+mod worker_threads;
+mod worker_with_heap;
 
 use warpline_core::{LogicalProcess, Model};
 

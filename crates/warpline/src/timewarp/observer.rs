@@ -7,7 +7,7 @@ use std::{sync::atomic::Ordering, time::Instant};
 
 use warpline_core::Model;
 
-use super::{gvt::Bound, manning::Manning, shared::Shared, worker::Worker};
+use super::{gvt::Bound, shared::Shared, thread_count::ThreadCount, worker::Worker};
 use crate::watch::{Timer, Watch};
 
 /// Turns between two looks at the clock, at the most; and whether the worker's core is its own.
@@ -20,7 +20,7 @@ pub(super) struct Observer<'a, 'w, M: Model> {
     started: Instant,
     timer: Timer,
     stops: bool,
-    pub(super) manning: Option<Manning>,
+    pub(super) thread_count: Option<ThreadCount>,
     /// How many threads are to work, but for the user's limit; and with it.
     threads: usize,
     at_work: usize,
@@ -31,11 +31,20 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         shared: &'a Shared<M>,
         watch: &'a mut Watch<'w>,
         started: Instant,
-        manning: Option<Manning>,
+        thread_count: Option<ThreadCount>,
         threads: usize,
     ) -> Self {
         let timer = Timer::new(started, SLICE_TURNS_MAX);
-        Self { shared, watch, started, timer, stops: false, manning, threads, at_work: threads }
+        Self {
+            shared,
+            watch,
+            started,
+            timer,
+            stops: false,
+            thread_count,
+            threads,
+            at_work: threads,
+        }
     }
 
     /// Whether the run is to stop, for workers that start. Only the first thread's watch knows.
@@ -72,8 +81,8 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         if self.timer.takes_observation() {
             self.stops |= self.watch.observe(&progress(self.shared.shown_before())).is_break();
         }
-        if let Some(manning) = &mut self.manning {
-            self.threads = manning.look(&progress(0)).unwrap_or(self.threads);
+        if let Some(thread_count) = &mut self.thread_count {
+            self.threads = thread_count.look(&progress(0)).unwrap_or(self.threads);
         }
         let most = if self.shared.is_alone() { self.watch.workers_allowed() } else { usize::MAX };
         let at_work = self.threads.min(most);

@@ -3,12 +3,11 @@
 //!
 //! Called by [`run`](mod@super::run), once all workers have ended.
 
-use std::{mem::needs_drop, time::Instant};
+use std::time::Instant;
 
 use warpline_core::{CommitDigest, Model, VirtualTime};
 
 use super::{
-    Message,
     costs::Part,
     diagnosis::Evidence,
     event::Event,
@@ -203,10 +202,7 @@ impl<M: Model> Reporting<'_, M> {
             costs: Part::ALL.iter().filter_map(cost).collect(),
             local_share: (self.shared.workers() > 1 && self.shared.remote.is_none())
                 .then(|| total.local_share()),
-            heap_memory: HeapMemory::counted(
-                needs_drop::<Message<M>>() || needs_drop::<M::Lp>(),
-                self.shared.arena.outside_most() as u64,
-            ),
+            heap_memory: HeapMemory::counted::<M>(true, self.shared.arena.outside_most() as u64),
             ..Details::default()
         }
     }

@@ -6,22 +6,24 @@ use warpline_core::{Fault, LpId, Model};
 use warpline_memory::{Binding, Residency};
 
 use super::{
-    alone,
-    crew::{Crew, Seats},
-    diagnosis, lp_memory,
-    manning::Manning,
+    alone, diagnosis, lp_memory,
     observer::{Observer, SLICE_TURNS_MAX},
     reporting::{Reporting, WorkerResult, result},
-    seat::Seat,
     shared::Shared,
+    thread_count::ThreadCount,
     worker::{End, Turn, Worker},
+    worker_threads::{OwnWorkers, WorkerThreads},
+    worker_with_heap::WorkerWithHeap,
 };
 use crate::{
     ConfigError, RunError, StateSaving, crowd,
     cut::{Ended, Whole},
     monitor::Activity,
     panics,
-    run::{Alarm, FailureOrder, Outcome, Ranks, Run, model_error, station::Station, threads},
+    run::{
+        Alarm, FailureOrder, Outcome, Ranks, Run, model_error, thread_resources::ThreadResources,
+        threads,
+    },
     settings::{Parts, Pool, Settings, TimeWarp},
     sorting,
     watch::Watch,
@@ -34,10 +36,10 @@ const YIELDS: u32 = 1500;
 
 /// What a thread leaves behind: the results of its workers, who has decided how many threads work,
 /// and where the memory of these workers is, if it was placed.
-type ThreadResult<M> = (Vec<WorkerResult<M>>, Option<Manning>, Option<Residency>);
+type ThreadResult<M> = (Vec<WorkerResult<M>>, Option<ThreadCount>, Option<Residency>);
 
 /// What all of them leave behind, and what they have counted.
-type AllResults<M> = (Vec<WorkerResult<M>>, Option<Manning>, Vec<(&'static str, u64)>);
+type AllResults<M> = (Vec<WorkerResult<M>>, Option<ThreadCount>, Vec<(&'static str, u64)>);
 
 /// Runs `model` from its start to its end.
 pub(crate) fn run<M: Model>(
@@ -63,7 +65,7 @@ pub(crate) fn run<M: Model>(
         let shared = &*whole;
         lps = shared.directory.lp_count();
         watch.show(&shared.shown);
-        let (results, manning, counters) = if settings.engine.instrumentation.in_turn {
+        let (results, thread_count, counters) = if settings.engine.instrumentation.in_turn {
             (work_in_turn(model, shared, watch, started, ranks), None, Vec::new())
         } else {
             work_at_once(model, shared, watch, started, ranks)
@@ -83,10 +85,10 @@ pub(crate) fn run<M: Model>(
         let mut conclusion = Reporting { shared: &mut *whole, started }.conclusion(results, watch);
         let shared = &*whole;
         let committed = conclusion.totals.committed_events;
-        let of_crew = manning.and_then(|manning| manning.remark(committed));
+        let of_threads = thread_count.and_then(|thread_count| thread_count.remark(committed));
         let of_memory = shared.memory.iter().flat_map(|one| one.remarks(threads::cores()));
-        let of_crowd = crowd::remark("workers", run.settings.workers, settings.engine.workers);
-        conclusion.details.remarks.extend(of_crowd.into_iter().chain(of_crew).chain(of_memory));
+        let of_crowd = crowd::remark("worker", run.settings.workers, settings.engine.workers);
+        conclusion.details.remarks.extend(of_crowd.into_iter().chain(of_threads).chain(of_memory));
         conclusion.details.counters.extend(counters);
         Outcome::Done(conclusion)
     })?;
@@ -128,29 +130,39 @@ fn work_at_once<M: Model>(
     ranks: &Ranks<'_>,
 ) -> AllResults<M> {
     let threads = shared.workers().min(ranks.cores());
-    let crew = Crew::new(shared.workers(), threads);
+    let worker_threads = WorkerThreads::new(shared.workers(), threads);
     let idle = ranks.idle_cores();
     let work = |me, watch: &mut Watch<'_>| {
         // A bug of the engine must not leave the others waiting for this thread.
-        let alarm = Alarm::new(|| sound_alarm(shared, &crew, me));
-        let mut station = Station::take(&shared.directory, me, &shared.settings.parallel());
+        let alarm = Alarm::new(|| sound_alarm(shared, &worker_threads, me));
+        let mut resources =
+            ThreadResources::take(&shared.directory, me, &shared.settings.parallel());
         let make = |worker| {
             if let Some(memory) = &shared.memory {
-                memory.set_node(worker, station.node());
+                memory.set_node(worker, resources.node());
             }
-            (worker, Seat::new(&mut station, || Worker::new(model, shared, worker, ranks)))
+            (
+                worker,
+                WorkerWithHeap::new(&mut resources, || Worker::new(model, shared, worker, ranks)),
+            )
         };
-        let workers = crew.first_of(me).map(make).collect();
-        let manning = Manning::new(&shared.settings, threads, idle).filter(|_| me == 0);
-        let observer = Observer::new(shared, watch, started, manning, threads);
-        let thread = Thread { crew: &crew, me, observer, results: Vec::new(), memory: None };
-        let done = thread.work(workers, station);
+        let workers = worker_threads.first_of(me).map(make).collect();
+        let thread_count = ThreadCount::new(&shared.settings, threads, idle).filter(|_| me == 0);
+        let observer = Observer::new(shared, watch, started, thread_count, threads);
+        let thread = Thread {
+            worker_threads: &worker_threads,
+            me,
+            observer,
+            results: Vec::new(),
+            memory: None,
+        };
+        let done = thread.work(workers, resources);
         alarm.disarm();
         done
     };
     let refused = || {
         shared.abandon();
-        crew.break_off();
+        worker_threads.break_off();
     };
     let threads = thread::scope(|scope| {
         let _daemons = shared.memory.as_ref().map(|memory| memory.start_daemons(scope));
@@ -159,13 +171,13 @@ fn work_at_once<M: Model>(
     let mut of_workers = threads.iter().map(|one| one.2);
     let counters = lp_memory::counters(shared.memory.as_ref(), &mut of_workers);
     let (mut results, mut decided) = (Vec::new(), None);
-    for (workers, manning, _) in threads {
+    for (workers, thread_count, _) in threads {
         results.extend(workers);
-        decided = decided.or(manning);
+        decided = decided.or(thread_count);
     }
     assert!(
         results.len() == shared.workers() || shared.failure.is_known(),
-        "CREW-A: {} of {} workers have ended",
+        "THREAD-A: {} of {} workers have ended",
         results.len(),
         shared.workers()
     );
@@ -219,7 +231,7 @@ pub(super) fn refuse_what_the_model_lacks<M: Model>(
 
 /// One thread of the run.
 struct Thread<'a, 'r, 'w, M: Model> {
-    crew: &'a Crew<Seat<'r, M>>,
+    worker_threads: &'a WorkerThreads<WorkerWithHeap<'r, M>>,
     me: usize,
     observer: Observer<'a, 'w, M>,
     /// Of the workers that have ended here.
@@ -230,55 +242,59 @@ struct Thread<'a, 'r, 'w, M: Model> {
 
 impl<'r, M: Model> Thread<'_, 'r, '_, M> {
     /// Starts workers, and runs them and any others that come here.
-    fn work(mut self, workers: Vec<(usize, Seat<'r, M>)>, mut station: Station) -> ThreadResult<M> {
-        let Self { crew, me, .. } = self;
-        let mut seats = Seats::new(me, crew.threads());
+    fn work(
+        mut self,
+        workers: Vec<(usize, WorkerWithHeap<'r, M>)>,
+        mut resources: ThreadResources,
+    ) -> ThreadResult<M> {
+        let Self { worker_threads, me, .. } = self;
+        let mut own = OwnWorkers::new(me, worker_threads.threads());
         for (number, mut worker) in workers {
             match worker.start(|| self.observer.is_to_stop()) {
                 Ok(()) => {
                     worker.show_activity(Activity::Working);
-                    seats.workers.push((number, worker));
+                    own.workers.push((number, worker));
                 }
                 // It does not have all its LPs, so it takes no mail.
                 Err(end) => self.end(worker, end),
             }
         }
         let (mut idle, mut since_look) = (0, 0);
-        while !seats.workers.is_empty() || !crew.is_over() {
-            if crew.exchange(&mut seats) {
-                seats.workers.iter().for_each(|(_, worker)| worker.come_to(station.node()));
+        while !own.workers.is_empty() || !worker_threads.is_over() {
+            if worker_threads.exchange(&mut own) {
+                own.workers.iter().for_each(|(_, worker)| worker.come_to(resources.node()));
             }
-            if seats.workers.is_empty() {
-                crew.sleep(&seats);
-                station.bindings().for_each(Binding::look_afresh);
+            if own.workers.is_empty() {
+                worker_threads.sleep(&own);
+                resources.bindings().for_each(Binding::look_afresh);
                 continue;
             }
-            let worked = self.take_turns(&mut seats);
-            self.wait_if_idle(&mut seats, worked, &mut idle);
+            let worked = self.take_turns(&mut own);
+            self.wait_if_idle(&mut own, worked, &mut idle);
             since_look += 1;
             if since_look == SLICE_TURNS_MAX {
                 since_look = 0;
-                station.bindings().for_each(Binding::let_go_of_shared_core);
+                resources.bindings().for_each(Binding::let_go_of_shared_core);
             }
         }
-        (self.results, self.observer.manning, self.memory)
+        (self.results, self.observer.thread_count, self.memory)
     }
 
     /// One turn of each worker here. Returns whether one of them handled events.
     #[inline]
-    fn take_turns(&mut self, seats: &mut Seats<Seat<'r, M>>) -> bool {
+    fn take_turns(&mut self, own: &mut OwnWorkers<WorkerWithHeap<'r, M>>) -> bool {
         let (mut at, mut worked) = (0, false);
-        while let Some((_, worker)) = seats.workers.get_mut(at) {
+        while let Some((_, worker)) = own.workers.get_mut(at) {
             match worker.turn() {
                 Ok(turn) => {
                     worked |= turn == Turn::Worked;
                     if let Some(threads) = self.observer.observe(worker) {
-                        self.crew.set_at_work(threads);
+                        self.worker_threads.set_at_work(threads);
                     }
                     at += 1;
                 }
                 Err(end) => {
-                    let (_, worker) = seats.workers.remove(at);
+                    let (_, worker) = own.workers.remove(at);
                     self.end(worker, end);
                 }
             }
@@ -288,37 +304,42 @@ impl<'r, M: Model> Thread<'_, 'r, '_, M> {
 
     /// Waits after turns in which no event was handled, for longer the more there were.
     #[inline]
-    fn wait_if_idle(&self, seats: &mut Seats<Seat<'r, M>>, worked: bool, idle: &mut u32) {
+    fn wait_if_idle(
+        &self,
+        own: &mut OwnWorkers<WorkerWithHeap<'r, M>>,
+        worked: bool,
+        idle: &mut u32,
+    ) {
         if !worked {
             *idle = idle.saturating_add(1);
             if *idle > SPINS {
-                seats.workers.iter_mut().for_each(|(_, worker)| worker.show_why_idle());
+                own.workers.iter_mut().for_each(|(_, worker)| worker.show_why_idle());
             }
             threads::wait(*idle, SPINS, YIELDS);
             return;
         }
         if *idle > SPINS {
-            seats.workers.iter().for_each(|(_, one)| one.show_activity(Activity::Working));
+            own.workers.iter().for_each(|(_, one)| one.show_activity(Activity::Working));
         }
         *idle = 0;
     }
 
-    fn end(&mut self, worker: Seat<'r, M>, end: End) {
+    fn end(&mut self, worker: WorkerWithHeap<'r, M>, end: End) {
         let (result, memory) = worker.end(|worker| result(worker, end));
         self.results.push(result);
         self.memory = self.memory.into_iter().chain(memory).reduce(Residency::plus);
-        self.crew.end_one();
+        self.worker_threads.end_one();
     }
 }
 
 /// Ends the run for all workers: thread `me` has panicked.
-fn sound_alarm<M: Model, T>(shared: &Shared<M>, crew: &Crew<T>, me: usize) {
+fn sound_alarm<M: Model, T>(shared: &Shared<M>, worker_threads: &WorkerThreads<T>, me: usize) {
     let fault = Fault::Failed(format!(
         "Warpline has a bug: worker {me} panicked; please report it with the seed and the flags"
     ));
     shared.failure.note(FailureOrder::Start(LpId::new(0)), own_error(fault, &shared.settings));
     shared.abandon();
-    crew.break_off();
+    worker_threads.break_off();
 }
 
 pub(super) fn own_error(fault: Fault, settings: &Settings<TimeWarp>) -> RunError {

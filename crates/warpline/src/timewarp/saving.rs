@@ -44,7 +44,7 @@ use super::{
 };
 use crate::{
     CheckpointInterval, StateSaving, StateSavingKind,
-    handling::{self, Admission, Cause, Core, Handling},
+    handling::{Admission, Cause, Core, Handling},
     panics,
     tuning::Tuning,
 };
@@ -379,16 +379,17 @@ impl<M: Model> Saving<M> {
                     lp.state.handle(model, message, &mut cx);
                 }
                 at = record.next;
-                let same =
-                    (&core.rng, core.sent) == (&history[at].before.rng, history[at].before.sent);
-                assert!(same, "{}", handling::ran_differently(lp.id));
+                if !core.has_come_to(&history[at].before) {
+                    return Err(Fault::RanDifferently);
+                }
             }
+            Ok(())
         });
         self.coasted += u64::from(events);
         if let (Some(tuning), Some(started)) = (&mut self.tuning, started) {
             tuning.coast.add(started.elapsed() / events);
         }
-        outcome.map_err(|fault| (history[at].event.key, fault))
+        outcome.and_then(|is_same| is_same).map_err(|fault| (history[at].event.key, fault))
     }
 
     /// Whether the committed record at the front, `at`, may go, because no rollback will coast from

@@ -25,9 +25,9 @@
 //! - `annihilate` does not look among what waits with an LP: "ARENA-B: ... waiting".
 //! - `undo_cut_off` undoes another event with the same key, too: an error of another event (9206).
 //! - `Event::cmp` leaves out the receiver: the pending set counts below zero (28 547).
-//! - `restore` leaves the random stream as it is: "handler ran differently the second time".
+//! - `restore` leaves the random stream as it is: "ran differently".
 //! - `coast_forward` handles one event too few: "an I/O event was handled speculatively".
-//! - `handle_io` without SAVE-B: "handler ran differently the second time".
+//! - `handle_io` without SAVE-B: "ran differently".
 //! - `may_drop` always says yes: "SAVE-A".
 //! - `undo_writes` does not undo tracked fields: "an I/O event was handled speculatively".
 //! - `drop_front` also collects the event at GVT: "TW-B: lost".

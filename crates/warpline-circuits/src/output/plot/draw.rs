@@ -12,7 +12,7 @@ use plotters::{
     },
 };
 
-use super::sketch::{COLUMNS, Trace};
+use super::trace::{COLUMNS, Trace};
 use crate::waveform::Columns;
 
 /// The place of the lanes in the picture, in SVG units.

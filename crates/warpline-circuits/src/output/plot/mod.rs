@@ -11,6 +11,8 @@ mod none;
 mod png;
 #[cfg(feature = "plots")]
 mod sketch;
+#[cfg(feature = "plots")]
+mod trace;
 
 use std::path::PathBuf;
 

@@ -6,15 +6,16 @@ use std::io::Write;
 
 use warpline::files::PartialFile;
 
-use super::{Plot, SketchMark, draw, png};
+use super::{
+    Plot, SketchMark, draw, png,
+    trace::{COLUMNS, Trace},
+};
 use crate::{
     circuit::Circuit,
     output::{OutputError, error, slots::Slots},
-    waveform::{Column, Columns, Cubic},
+    waveform::Cubic,
 };
 
-/// The number of columns: one for each unit of the picture's width.
-pub(super) const COLUMNS: usize = 960;
 /// The most nets that one can tell apart in one picture.
 const NETS_MAX: usize = 16;
 
@@ -26,14 +27,6 @@ pub(in crate::output) struct Sketch {
     end: f64,
     traces: Vec<Trace>,
     files: Vec<(PartialFile, Kind)>,
-}
-
-/// The waveform of one net.
-#[derive(Debug)]
-pub(super) struct Trace {
-    slot: usize,
-    pub(super) name: String,
-    pub(super) columns: Vec<Option<Column>>,
 }
 
 /// The kind of a picture.
@@ -116,14 +109,5 @@ impl Sketch {
             written.map_err(|source| error::failed(file, source))?;
         }
         Ok(())
-    }
-}
-
-impl Trace {
-    fn follow(&mut self, piece: &Cubic, end: f64) {
-        for (index, new) in (Columns { end, count: COLUMNS }).parts(piece) {
-            let column = &mut self.columns[index];
-            *column = Some(column.map_or(new, |old| old.and(new)));
-        }
     }
 }

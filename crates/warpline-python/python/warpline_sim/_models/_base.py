@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -118,14 +119,19 @@ class Base:
         given = {} if params is None else params
         return self._params.defaults | dict(given if isinstance(given, Mapping) else vars(given))
 
-    def _results(self, view: View, lps: int) -> Callable[[bytes, float], list[tuple[str, float]]]:
-        """What computes the results of a run from the states at its end."""
+    def _results(
+        self, view: View, lps: int
+    ) -> Callable[[bytes, float], list[tuple[str, float, bool]]]:
+        """What computes the results of a run from the states at its end: each with its name, and
+        whether it is a whole number, which stays one."""
         finish = self._finish
         assert finish is not None
 
-        def results(final: bytes, end: float) -> list[tuple[str, float]]:
+        def results(final: bytes, end: float) -> list[tuple[str, float, bool]]:
             told = finish(self.read(final, lps), view, end)
-            return [(name, float(value)) for name, value in told.items()]
+            return [
+                (name, float(value), isinstance(value, Integral)) for name, value in told.items()
+            ]
 
         return results
 

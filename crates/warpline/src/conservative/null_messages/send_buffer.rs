@@ -5,7 +5,7 @@
 use warpline_core::{EventKey, Fault, Io, LpId, Model};
 use warpline_graph::EdgeId;
 
-use super::{super::common::ErrorContext, shared::Shared};
+use super::{super::error_context::ErrorContext, shared::Shared};
 use crate::{
     event::{Buffer, Event, Message, SpareBuffers},
     handling::{Admission, Halt, Sink, Source},

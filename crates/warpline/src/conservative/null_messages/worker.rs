@@ -12,7 +12,8 @@ use warpline_net::{Aggregation, NetError};
 use super::{
     super::{
         algorithm::Ended,
-        common::{ErrorContext, HasErrorContext, YIELDS},
+        common::YIELDS,
+        error_context::{ErrorContext, HasErrorContext},
     },
     channel_time::ChannelTime,
     deadlock_detection::DeadlockDetection,

@@ -9,7 +9,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use warpline_core::{EventKey, Fault, Io, LpId, Model};
 
 use super::{
-    super::common::ErrorContext,
+    super::error_context::ErrorContext,
     calendar::{Calendar, Grid},
     remote::Remote,
     shared::Shared,

@@ -10,7 +10,8 @@ use warpline_core::{Io, LogicalProcess, Model, VirtualTime};
 use super::{
     super::{
         algorithm::Ended,
-        common::{ErrorContext, HasErrorContext, YIELDS},
+        common::YIELDS,
+        error_context::{ErrorContext, HasErrorContext},
     },
     schedule::{self, Schedule},
     sending::Sender,

@@ -14,9 +14,9 @@
 //!
 //! # Invariants
 //!
-//! - **CREW-A.** A worker is with one thread, or on its way to one; only the thread that has it
+//! - **THREAD-A.** A worker is with one thread, or on its way to one; only the thread that has it
 //!   calls it. (It changes hands under a lock, which publishes all that it has written.)
-//! - **CREW-B.** The first worker stays with the first thread, which looks at the clock.
+//! - **THREAD-B.** The first worker stays with the first thread, which looks at the clock.
 
 use std::{
     sync::{
@@ -34,7 +34,7 @@ const NAP: Duration = Duration::from_millis(20);
 
 /// What the threads share. `T` is a worker.
 #[derive(Debug)]
-pub(super) struct Crew<T> {
+pub(super) struct WorkerThreads<T> {
     /// How many threads are to work.
     at_work: AtomicUsize,
     workers: usize,
@@ -62,7 +62,7 @@ impl<T> Post<T> {
 
 /// The workers that one thread has.
 #[derive(Debug)]
-pub(super) struct Seats<T> {
+pub(super) struct OwnWorkers<T> {
     me: usize,
     /// How many threads work, as far as this one knows.
     at_work: usize,
@@ -70,14 +70,14 @@ pub(super) struct Seats<T> {
     pub(super) workers: Vec<(usize, T)>,
 }
 
-impl<T> Seats<T> {
+impl<T> OwnWorkers<T> {
     /// For one of this number of threads.
     pub(super) const fn new(me: usize, threads: usize) -> Self {
         Self { me, at_work: threads, workers: Vec::new() }
     }
 }
 
-impl<T> Crew<T> {
+impl<T> WorkerThreads<T> {
     /// For this number of workers, and no more threads.
     pub(super) fn new(workers: usize, threads: usize) -> Self {
         assert!((1..=workers).contains(&threads), "{threads} threads for {workers} workers");
@@ -127,36 +127,36 @@ impl<T> Crew<T> {
     /// Gives away the workers that are another thread's, and takes those that have come. Called by
     /// each thread between two turns. Returns whether some have come.
     #[inline]
-    pub(super) fn exchange(&self, seats: &mut Seats<T>) -> bool {
+    pub(super) fn exchange(&self, own: &mut OwnWorkers<T>) -> bool {
         let at_work = self.at_work();
-        if at_work != seats.at_work {
-            self.give(seats, at_work);
+        if at_work != own.at_work {
+            self.give(own, at_work);
         }
         // Ordering: Relaxed; a worker that is seen late is late. The lock publishes it.
         debug_assert!(
-            seats.workers.iter().all(|one| self.thread_of(one.0, seats.at_work) == seats.me),
-            "CREW-A: thread {} has another's worker",
-            seats.me
+            own.workers.iter().all(|one| self.thread_of(one.0, own.at_work) == own.me),
+            "THREAD-A: thread {} has another's worker",
+            own.me
         );
-        let some_come = self.posts[seats.me].has_arrivals.load(Ordering::Relaxed);
+        let some_come = self.posts[own.me].has_arrivals.load(Ordering::Relaxed);
         if some_come {
-            self.take(seats);
+            self.take(own);
         }
         some_come
     }
 
     #[cold]
-    fn give(&self, seats: &mut Seats<T>, at_work: usize) {
-        seats.at_work = at_work;
-        let me = seats.me;
+    fn give(&self, own: &mut OwnWorkers<T>, at_work: usize) {
+        own.at_work = at_work;
+        let me = own.me;
         let leaves = |(worker, _): &mut (usize, T)| self.thread_of(*worker, at_work) != me;
-        for (worker, one) in seats.workers.extract_if(.., leaves) {
+        for (worker, one) in own.workers.extract_if(.., leaves) {
             self.post(self.thread_of(worker, at_work), worker, one);
         }
     }
 
     fn post(&self, thread: usize, worker: usize, one: T) {
-        debug_assert!(worker > 0, "CREW-B: the first worker leaves the first thread");
+        debug_assert!(worker > 0, "THREAD-B: the first worker leaves the first thread");
         let post = &self.posts[thread];
         let mut arrivals = post.lock();
         arrivals.push((worker, one));
@@ -166,27 +166,24 @@ impl<T> Crew<T> {
     }
 
     #[cold]
-    fn take(&self, seats: &mut Seats<T>) {
-        let post = &self.posts[seats.me];
+    fn take(&self, own: &mut OwnWorkers<T>) {
+        let post = &self.posts[own.me];
         {
             let mut arrivals = post.lock();
             // Ordering: Relaxed, see `exchange`.
             post.has_arrivals.store(false, Ordering::Relaxed);
-            seats.workers.append(&mut arrivals);
+            own.workers.append(&mut arrivals);
         }
-        sorting::few(&mut seats.workers, |(worker, _)| *worker);
-        debug_assert!(seats.workers.is_sorted_by(|a, b| a.0 < b.0), "CREW-A: a worker came twice");
+        sorting::few(&mut own.workers, |(worker, _)| *worker);
+        debug_assert!(own.workers.is_sorted_by(|a, b| a.0 < b.0), "THREAD-A: a worker came twice");
         // Who gave it may have known another number of threads.
-        self.give(seats, seats.at_work);
+        self.give(own, own.at_work);
     }
 
     /// Sleeps until a worker comes, or for a while. Called by a thread without workers.
-    pub(super) fn sleep(&self, seats: &Seats<T>) {
-        debug_assert!(
-            seats.workers.is_empty(),
-            "GVT waits for the workers of a thread that sleeps"
-        );
-        let post = &self.posts[seats.me];
+    pub(super) fn sleep(&self, own: &OwnWorkers<T>) {
+        debug_assert!(own.workers.is_empty(), "GVT waits for the workers of a thread that sleeps");
+        let post = &self.posts[own.me];
         let arrivals = post.lock();
         if arrivals.is_empty() && !self.is_over() {
             drop(post.wake.wait_timeout(arrivals, NAP));
@@ -197,7 +194,7 @@ impl<T> Crew<T> {
     pub(super) fn end_one(&self) {
         // Ordering: Relaxed; the locks below order it for sleepers, and others look again.
         let ended = self.ended.fetch_add(1, Ordering::Relaxed) + 1;
-        debug_assert!(ended <= self.workers, "CREW-A: a worker has ended twice");
+        debug_assert!(ended <= self.workers, "THREAD-A: a worker has ended twice");
         if ended == self.workers {
             for post in &self.posts {
                 let _held = post.lock();
@@ -225,32 +222,32 @@ mod tests {
 
     use super::*;
 
-    /// CREW-A: workers that are counters, on threads whose number changes all the time. None is
+    /// THREAD-A: workers that are counters, on threads whose number changes all the time. None is
     /// lost, and all threads come to an end.
     #[test]
     fn workers_change_hands() {
         const WORKERS: usize = 5;
         const TURNS: u64 = 2_000;
-        let crew = Crew::new(WORKERS, WORKERS);
+        let worker_threads = WorkerThreads::new(WORKERS, WORKERS);
         let run = |me: usize| {
-            let mut seats = Seats::new(me, WORKERS);
-            seats.workers.push((me, 0_u64));
+            let mut own = OwnWorkers::new(me, WORKERS);
+            own.workers.push((me, 0_u64));
             let (mut ended, mut turns) = (Vec::new(), 0_u64);
-            while !crew.is_over() {
-                crew.exchange(&mut seats);
-                if seats.workers.is_empty() {
-                    crew.sleep(&seats);
+            while !worker_threads.is_over() {
+                worker_threads.exchange(&mut own);
+                if own.workers.is_empty() {
+                    worker_threads.sleep(&own);
                     continue;
                 }
                 turns += 1;
                 if me == 0 && turns.is_multiple_of(3) {
-                    crew.set_at_work(1 + warpline_core::mix(7, turns) as usize % WORKERS);
+                    worker_threads.set_at_work(1 + warpline_core::mix(7, turns) as usize % WORKERS);
                 }
-                seats.workers.iter_mut().for_each(|(_, turn)| *turn += 1);
+                own.workers.iter_mut().for_each(|(_, turn)| *turn += 1);
                 let over = |(_, turn): &mut (usize, u64)| *turn >= TURNS;
                 let before = ended.len();
-                ended.extend(seats.workers.extract_if(.., over));
-                (before..ended.len()).for_each(|_| crew.end_one());
+                ended.extend(own.workers.extract_if(.., over));
+                (before..ended.len()).for_each(|_| worker_threads.end_one());
             }
             ended.into_iter().map(|(worker, _)| worker).collect::<Vec<_>>()
         };
@@ -266,35 +263,36 @@ mod tests {
     /// out `give`.)
     #[test]
     fn a_worker_finds_its_thread() {
-        let crew = Crew::new(3, 3);
-        let mut seats = [0, 1, 2].map(|me| Seats::new(me, 3));
-        for (me, seats) in seats.iter_mut().enumerate() {
-            seats.workers.push((me, ()));
+        let worker_threads = WorkerThreads::new(3, 3);
+        let mut own = [0, 1, 2].map(|me| OwnWorkers::new(me, 3));
+        for (me, own) in own.iter_mut().enumerate() {
+            own.workers.push((me, ()));
         }
-        crew.set_at_work(1);
-        let mut exchange = |me: usize| crew.exchange(&mut seats[me]);
+        worker_threads.set_at_work(1);
+        let mut exchange = |me: usize| worker_threads.exchange(&mut own[me]);
         // Its worker goes to thread 0, which does not know it yet.
         assert!(!exchange(2));
-        crew.set_at_work(2);
+        worker_threads.set_at_work(2);
         // Worker 2 passes through thread 0 to thread 1, and worker 1 goes to thread 0.
         assert_eq!([exchange(0), exchange(1), exchange(0)], [true, true, true]);
-        let numbers = |seats: &Seats<()>| seats.workers.iter().map(|one| one.0).collect::<Vec<_>>();
-        assert_eq!(seats.each_ref().map(numbers), [vec![0, 1], vec![2], vec![]]);
-        assert!((1..4).all(|at_work| crew.thread_of(0, at_work) == 0), "CREW-B");
+        let numbers =
+            |own: &OwnWorkers<()>| own.workers.iter().map(|one| one.0).collect::<Vec<_>>();
+        assert_eq!(own.each_ref().map(numbers), [vec![0, 1], vec![2], vec![]]);
+        assert!((1..4).all(|at_work| worker_threads.thread_of(0, at_work) == 0), "THREAD-B");
     }
 
     /// Fewer threads than workers share all of them from the beginning, in neighborhoods.
     #[test]
     fn few_threads_have_all_workers() {
         for (workers, threads) in [(1, 1), (7, 2), (32, 2), (9, 4), (5, 5)] {
-            let crew = Crew::<()>::new(workers, threads);
+            let worker_threads = WorkerThreads::<()>::new(workers, threads);
             let by_thread: Vec<Vec<_>> =
-                (0..threads).map(|thread| crew.first_of(thread).collect()).collect();
+                (0..threads).map(|thread| worker_threads.first_of(thread).collect()).collect();
             assert!(by_thread.concat().into_iter().eq(0..workers), "{by_thread:?}");
             let sizes = by_thread.iter().map(Vec::len);
             assert!(sizes.clone().max() <= sizes.min().map(|least| least + 1), "{by_thread:?}");
-            crew.set_at_work(workers + 1);
-            assert_eq!(crew.at_work(), threads);
+            worker_threads.set_at_work(workers + 1);
+            assert_eq!(worker_threads.at_work(), threads);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The station of a thread: the core that it is bound to, and the memory that it takes.
+//! The resources of a thread: the core that it is bound to, and the memory that it takes.
 //!
-//! Every parallel engine lets a worker's thread take its station before the worker makes anything,
-//! and leave it at the end. What the worker makes in between is allocated in a heap of its own, on
-//! its node, if the settings say so: records, pending events, mail, LPs. (A worker of Time Warp
-//! takes its heap along to other threads: [`Station::give_home`].)
+//! Every parallel engine lets a worker's thread take its resources before the worker makes
+//! anything, and give them back at the end. What the worker makes in between is allocated in a heap
+//! of its own, on its node, if the settings say so: records, pending events, mail, LPs. (A worker
+//! of Time Warp takes its heap along to other threads: [`ThreadResources::give_home`].)
 
 use std::num::NonZero;
 
@@ -63,7 +63,7 @@ const BEYOND: &str = "bindings_beyond_limit";
 
 /// What a worker has of the machine. It is the thread's, for as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Station {
+pub(crate) struct ThreadResources {
     // Dropped in this order: the thread leaves its heap before the heap loses its owner.
     route: Option<PlatformRoute>,
     home: Option<Home>,
@@ -73,7 +73,7 @@ pub(crate) struct Station {
     binding: Option<Binding>,
 }
 
-impl Station {
+impl ThreadResources {
     /// Binds the thread of worker `me` of this rank to a core, and its memory to the node of the
     /// core, if the settings say so. Ranks that are threads of one process share its cores.
     pub(crate) fn take(directory: &LpDirectory, me: usize, settings: &Parallel<'_>) -> Self {
@@ -112,8 +112,8 @@ impl Station {
         self.node
     }
 
-    /// Leaves the station; says where the memory lies that was taken.
-    pub(crate) fn leave(self) -> Option<Residency> {
+    /// Gives the resources back; says where the memory lies that was taken.
+    pub(crate) fn give_back(self) -> Option<Residency> {
         debug_assert!(
             self.route.is_none() || self.home.is_some(),
             "the thread is in a heap that it has given away"
@@ -137,12 +137,12 @@ fn has_homes(placement: MemoryPlacement, topology: &Topology) -> bool {
     }
 }
 
-/// The counters of a report for all stations, if any had memory of its own.
+/// The counters of a report for the memory of all threads, if any had some of its own.
 /// (Compiled once: whose results they are of does not matter.)
 pub(crate) fn counters(
-    stations: &mut dyn Iterator<Item = Option<Residency>>,
+    resources: &mut dyn Iterator<Item = Option<Residency>>,
 ) -> Vec<(&'static str, u64)> {
-    let Some(all) = stations.flatten().reduce(Residency::plus) else { return Vec::new() };
+    let Some(all) = resources.flatten().reduce(Residency::plus) else { return Vec::new() };
     debug_assert!(all.pages_at_home <= all.pages, "more pages are at home than there are");
     vec![
         (PAGES, all.pages),

@@ -30,7 +30,7 @@ pub(super) struct Until {
 }
 
 /// A stretch.
-pub(super) struct Stretch<'s, 'm, M: Model, B> {
+pub(super) struct OneByOne<'s, 'm, M: Model, B> {
     shared: &'s Shared<'m, M, B>,
     /// Of all workers.
     cuts: &'s mut [Cut<M::Lp, Event<B>>],
@@ -69,7 +69,7 @@ impl<B> PartialEq for ByKey<B> {
 
 impl<B> Eq for ByKey<B> {}
 
-impl<'s, 'm, M: Model, B: Buffer<Message<M>>> Stretch<'s, 'm, M, B> {
+impl<'s, 'm, M: Model, B: Buffer<Message<M>>> OneByOne<'s, 'm, M, B> {
     pub(super) fn new(shared: &'s Shared<'m, M, B>, cuts: &'s mut [Cut<M::Lp, Event<B>>]) -> Self {
         debug_assert_eq!(cuts.len(), shared.workers(), "REGRID-B: the part of a worker is missing");
         let pending = cuts.iter_mut().flat_map(|cut| cut.pending.drain(..));
@@ -85,10 +85,10 @@ impl<'s, 'm, M: Model, B: Buffer<Message<M>>> Stretch<'s, 'm, M, B> {
     /// Handles events. If the model makes a mistake, that is noted as the run's failure.
     pub(super) fn run(&mut self, until: Until, mut stops: impl FnMut() -> bool) {
         let context: fn(&mut Self) -> &mut ErrorContext =
-            |stretch| &mut stretch.sender.error_context;
-        self.shared.guard(0, self, context, |stretch| {
-            while let Some(event) = stretch.next(until) {
-                stretch.handle(event);
+            |one_by_one| &mut one_by_one.sender.error_context;
+        self.shared.guard(0, self, context, |one_by_one| {
+            while let Some(event) = one_by_one.next(until) {
+                one_by_one.handle(event);
                 if stops() {
                     return;
                 }

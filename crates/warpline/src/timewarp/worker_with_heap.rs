@@ -15,18 +15,21 @@ use warpline_core::Model;
 use warpline_memory::{Home, Residency};
 
 use super::worker::{End, Turn, Worker};
-use crate::run::station::Station;
+use crate::run::thread_resources::ThreadResources;
 
 /// A worker, with its heap, if it has one.
-pub(super) struct Seat<'r, M: Model> {
+pub(super) struct WorkerWithHeap<'r, M: Model> {
     worker: Box<Worker<'r, M>>,
     home: Option<Arc<Home>>,
 }
 
-impl<'r, M: Model> Seat<'r, M> {
-    /// The worker that `make` makes in the heap of this thread's station.
-    pub(super) fn new(station: &mut Station, make: impl FnOnce() -> Worker<'r, M>) -> Self {
-        let home = station.give_home().map(Arc::new);
+impl<'r, M: Model> WorkerWithHeap<'r, M> {
+    /// The worker that `make` makes in the heap that this thread has.
+    pub(super) fn new(
+        resources: &mut ThreadResources,
+        make: impl FnOnce() -> Worker<'r, M>,
+    ) -> Self {
+        let home = resources.give_home().map(Arc::new);
         let _route = home.as_deref().map(Home::enter);
         let worker = Box::new(make());
         if let (Some(home), Some(memory)) = (&home, worker.sender.memory) {
@@ -73,7 +76,7 @@ impl<'r, M: Model> Seat<'r, M> {
     }
 }
 
-impl<'r, M: Model> Deref for Seat<'r, M> {
+impl<'r, M: Model> Deref for WorkerWithHeap<'r, M> {
     type Target = Worker<'r, M>;
 
     fn deref(&self) -> &Self::Target {
@@ -81,7 +84,7 @@ impl<'r, M: Model> Deref for Seat<'r, M> {
     }
 }
 
-impl<M: Model> DerefMut for Seat<'_, M> {
+impl<M: Model> DerefMut for WorkerWithHeap<'_, M> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.worker
     }
@@ -100,7 +103,8 @@ mod tests {
     /// What a worker allocates lies in its heap on whatever thread, and its heap and the homes of
     /// its LPs follow it to another node and back.
     ///
-    /// Red if `come_to` leaves out the heap or the LPs, or `Seat::new` does not enter the heap.
+    /// Red if `come_to` leaves out the heap or the LPs, or `WorkerWithHeap::new` does not enter the
+    /// heap.
     #[test]
     fn memory_follows_a_worker_to_other_threads() {
         let numa = Numa::new(MemoryPlacement::Lp);
@@ -111,22 +115,22 @@ mod tests {
         let ranks = Ranks::alone();
         let shared = Shared::new(&toy, &settings, &ranks, None, None).expect("good settings");
         let memory = shared.memory.as_ref().expect("the allocator is installed");
-        let mut station = Station::take(&shared.directory, 0, &settings.parallel());
+        let mut resources = ThreadResources::take(&shared.directory, 0, &settings.parallel());
         // A block of 128 segments of 64 KiB, more than any number of small blocks begins with.
         let mut large = Vec::<u8>::new();
-        let mut seat = Seat::new(&mut station, || {
+        let mut worker = WorkerWithHeap::new(&mut resources, || {
             large.reserve_exact(8 << 20);
             Worker::new(&toy, &shared, 0, &ranks)
         });
-        seat.come_to(Some(0));
-        let segments = seat.home.as_ref().map(|home| home.realign().segments);
+        worker.come_to(Some(0));
+        let segments = worker.home.as_ref().map(|home| home.realign().segments);
         assert!(segments >= Some(128), "the worker was made elsewhere: {segments:?}");
-        seat.start(|| false).expect("the model is sound");
+        worker.start(|| false).expect("the model is sound");
         for node in [Some(0), Some(1), Some(0)] {
-            seat.come_to(node);
-            assert_eq!(seat.home.as_deref().and_then(Home::node), node);
+            worker.come_to(node);
+            assert_eq!(worker.home.as_deref().and_then(Home::node), node);
             assert!(memory.home_nodes().iter().all(|&home| home == node), "{node:?}");
         }
-        assert!(station.leave().is_none(), "the thread has given its heap away");
+        assert!(resources.give_back().is_none(), "the thread has given its heap away");
     }
 }

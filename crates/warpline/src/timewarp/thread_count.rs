@@ -2,14 +2,16 @@
 //!
 //! Called by the first thread at each look at the clock. If another program takes a core, the
 //! workers of the thread that ran there hold all others up: no GVT without their reports. The rate
-//! shows that, and fewer threads do the work of all workers ([`crew`](super::crew)), as long as
-//! that is faster. Whether it is, and when more threads are tried again, is the choice that the
-//! engines with windows have ([`Choice`]); there is nothing to hand over here.
+//! shows that, and fewer threads do the work of all workers, as long as that is faster
+//! ([`worker_threads`](super::worker_threads)). Whether it is, and when more threads are tried
+//! again, is the choice that the engines with windows have ([`Choice`]); there is nothing to hand
+//! over here.
 
 use warpline_core::{LpId, Stream};
 
 use crate::{
     EngineKind,
+    counted::counted,
     legs::{Candidate, Choice},
     settings::{Balance, Settings, TimeWarp},
     watch::Progress,
@@ -17,7 +19,7 @@ use crate::{
 
 /// Decides how many threads work.
 #[derive(Debug)]
-pub(super) struct Manning {
+pub(super) struct ThreadCount {
     /// The numbers of threads that are tried.
     candidates: Vec<Candidate>,
     choice: Choice,
@@ -31,7 +33,7 @@ pub(super) struct Manning {
     begins_with: Option<usize>,
 }
 
-impl Manning {
+impl ThreadCount {
     /// For a run with these settings and at most this number of threads, if the number may change.
     /// `idle` of them may have a core of their own now; a run that begins on all of them beside
     /// other programs may be over before it shows that fewer are faster.
@@ -90,7 +92,7 @@ impl Manning {
             rates.filter_map(|(number, one)| Some((one.workers, self.choice.rate(number)?)));
         for (place, (threads, rate)) in rates.enumerate() {
             let before = if place == 0 { "; million events/s: " } else { ", " };
-            text += &format!("{before}{threads} threads {:.1}", rate / 1e6);
+            text += &format!("{before}{} {:.1}", counted(threads, "thread"), rate / 1e6);
         }
         Some(text)
     }
@@ -118,7 +120,8 @@ mod tests {
     /// per second then, otherwise 10 million, and one 6 million. Returns the share of the time in
     /// which the faster number of threads worked.
     fn play(disturbed: f64) -> f64 {
-        let mut manning = Manning::new(&settings(Balance::On, false), 2, 2).expect("two workers");
+        let mut thread_count =
+            ThreadCount::new(&settings(Balance::On, false), 2, 2).expect("two workers");
         let (mut threads, mut committed, mut right) = (2, 0.0, 0_u32);
         let steps: u32 = 40_000;
         for step in 1..=steps {
@@ -135,12 +138,12 @@ mod tests {
                 processed_events: committed as u64,
                 wall: Duration::from_secs_f64(time),
             };
-            if let Some(number) = manning.look(&progress) {
+            if let Some(number) = thread_count.look(&progress) {
                 threads = number;
             }
         }
         assert!(
-            manning.remark(committed as u64).is_some_and(|text| text.contains("1 threads 6.0"))
+            thread_count.remark(committed as u64).is_some_and(|text| text.contains("1 thread 6.0"))
         );
         f64::from(right) / f64::from(steps)
     }
@@ -155,8 +158,8 @@ mod tests {
     /// One worker, a balance that is off, and workers that take turns have nothing to choose.
     #[test]
     fn there_may_be_nothing_to_choose() {
-        assert!(Manning::new(&settings(Balance::Off, false), 2, 2).is_none());
-        assert!(Manning::new(&settings(Balance::On, true), 2, 2).is_none());
+        assert!(ThreadCount::new(&settings(Balance::Off, false), 2, 2).is_none());
+        assert!(ThreadCount::new(&settings(Balance::On, true), 2, 2).is_none());
     }
 
     /// Beside other programs a run begins on as many threads as there are idle cores, and on one at
@@ -171,17 +174,18 @@ mod tests {
             wall: Duration::from_millis(milliseconds),
         };
         for idle in [0, 1] {
-            let mut manning = Manning::new(&settings(Balance::On, false), 2, idle).expect("two");
-            assert_eq!(manning.look(&progress(0, 1)), Some(1), "{idle} idle cores");
+            let mut thread_count =
+                ThreadCount::new(&settings(Balance::On, false), 2, idle).expect("two");
+            assert_eq!(thread_count.look(&progress(0, 1)), Some(1), "{idle} idle cores");
             let rates = [0, 6_000, 10_000];
             let (mut threads, mut committed) = (1, 0);
             for time in 2..20_000 {
                 committed += rates[threads];
-                threads = manning.look(&progress(committed, time)).unwrap_or(threads);
+                threads = thread_count.look(&progress(committed, time)).unwrap_or(threads);
             }
             assert_eq!(threads, 2, "{idle} idle cores");
         }
-        let mut manning = Manning::new(&settings(Balance::On, false), 2, 2).expect("two");
-        assert_eq!(manning.look(&progress(0, 1)), None);
+        let mut thread_count = ThreadCount::new(&settings(Balance::On, false), 2, 2).expect("two");
+        assert_eq!(thread_count.look(&progress(0, 1)), None);
     }
 }
