@@ -168,7 +168,7 @@ impl Policy for Pool {
             Self::Receiver { .. } => Self::Receiver {
                 local_pool: parameters.take("local-pool", switch)?.unwrap_or_default(),
             },
-            Self::Partitioned { .. } => {
+            Self::Partitioned { gain, .. } => {
                 let local = parameters.take("local-share", fraction)?.map(Parts::LocalShare);
                 let sizes = sizes(parameters)?;
                 if local.is_some() && sizes.is_some() {
@@ -177,6 +177,8 @@ impl Policy for Pool {
                 Self::Partitioned {
                     parts: local.or(sizes).unwrap_or_default(),
                     on_the_fly: parameters.take("on-the-fly", switch)?.unwrap_or_default(),
+                    gain: parameters.take("gain", fraction)?.unwrap_or(gain),
+                    sharing: parameters.take("sharing", switch)?.unwrap_or_default(),
                 }
             }
             Self::Adaptive => Self::Adaptive,
@@ -215,7 +217,7 @@ pub(crate) const fn says_of_memory(pool: &Pool) -> bool {
             let Pool::Sender { global_share: default, .. } = Pool::SENDER else { return false };
             *global_share != default
         }
-        Pool::Partitioned { parts, .. } => !matches!(parts, Parts::Equal),
+        Pool::Partitioned { parts, sharing, .. } => *sharing || !matches!(parts, Parts::Equal),
         Pool::Receiver { .. } | Pool::Adaptive => false,
     }
 }
@@ -302,8 +304,10 @@ mod tests {
         assert_eq!(read("receiver:local-pool"), Ok(Pool::Receiver { local_pool: true }));
         assert_eq!(read("partitioned:on-the-fly"), Ok(Pool::ON_THE_FLY));
         let parts = Parts::LocalShare(0.25);
-        let partitioned = Pool::Partitioned { parts, on_the_fly: false };
-        assert_eq!(read("partitioned:local-share=0.25"), Ok(partitioned));
+        assert_eq!(read("partitioned:local-share=0.25"), Ok(Pool::partitioned(parts, false)));
+        let (parts, on_the_fly) = (Parts::Equal, false);
+        let partitioned = Pool::Partitioned { parts, on_the_fly, gain: 0.5, sharing: true };
+        assert_eq!(read("partitioned:gain=0.5,sharing"), Ok(partitioned));
         let interval = CheckpointInterval::Every(8);
         assert_eq!(read("copy:interval=8"), Ok(StateSaving::Copy { interval }));
         let numa: Numa = read("lp:daemons=2,period=0.5").expect("right");

@@ -86,7 +86,8 @@ pub(crate) struct Policies {
     pub(crate) throttle: bool,
     /// Where free buffers are kept, and when they return there: sender:quota=N,delta=N (N_buf and Δ
     /// of GTW) and global-share=F; receiver:local-pool; partitioned:local-share=F or sizes=FILE (a
-    /// line for each sending worker with a number for each receiving one), and on-the-fly
+    /// line for each sending worker with a number for each receiving one), on-the-fly, gain=F and
+    /// sharing
     #[arg(
         long,
         value_name = "NAME[:KEY=VALUE,…]",

@@ -30,16 +30,21 @@ fn refuses(words: &[&str], says: &[&str]) {
     assert!(output.stdout.is_empty(), "`lab {words:?}` printed something");
 }
 
-const FIGURES: [&str; 23] = [
+const FIGURES: [&str; 28] = [
     "fig1",
     "fig2",
     "fig3",
     "fig4",
     "fig5",
     "fig6",
+    "knee",
     "fig7",
     "fig8",
+    "pool-memory",
+    "pool-parameters",
     "gtw-fig1",
+    "gtw-thrashing",
+    "gtw-parameters",
     "runtime-fig5",
     "runtime-fig5-path",
     "runtime-feedback",
@@ -108,8 +113,8 @@ fn a_figure_leaves_its_files() {
     assert_eq!(printed.lines().collect::<Vec<_>>(), files);
     assert_eq!(fs::read_dir(&results).expect("there are results").count(), files.len());
     let table = fs::read_to_string(results.join("fig3.csv")).expect("there is a table");
-    // A header, and four pools with one and three workers.
-    assert_eq!(table.lines().count(), 9, "{table}");
+    // A header, and four pools with one and three workers and four amounts of memory.
+    assert_eq!(table.lines().count(), 1 + 4 * 2 * 4, "{table}");
     let text = fs::read_to_string(results.join("fig3.md")).expect("there is a text");
     assert!(text.contains("1024 events of 8 bytes") && text.contains("Machine: "), "{text}");
     let again = "`warpline lab fig3 --quick --workers 1,3 --samples 1 --payload 8 --seed 1`";

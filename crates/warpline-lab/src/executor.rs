@@ -10,13 +10,13 @@ use warpline::{
     digest::CommitDigest,
     pending::PendingKind,
     settings::{
-        Aggregation, FlowControl, Instrumentation, MemoryPlacement, Numa, Parts, Pool, PoolKind,
-        Synchronization, SynchronizationKind,
+        Aggregation, FlowControl, Instrumentation, MemoryPlacement, Numa, Pool, Synchronization,
+        SynchronizationKind,
     },
 };
 
 /// The engine of a run, with its settings.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Executor {
     /// The sequential engine.
     Sequential(PendingKind),
@@ -24,6 +24,10 @@ pub enum Executor {
     Conservative(Conservative),
     /// Time Warp.
     TimeWarp(TimeWarp),
+    /// The speculative engine with its default settings, and this many workers.
+    Speculative(usize),
+    /// The engine `auto` with its default settings, and at most this many workers.
+    Auto(usize),
     /// Several ranks.
     Ranks(Ranks),
 }
@@ -87,23 +91,22 @@ impl Conservative {
 }
 
 /// Time Warp and its settings.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TimeWarp {
     /// Threads, which share the LPs.
     pub workers: usize,
-    /// The kind of buffer pool.
-    pub pool: PoolKind,
-    /// Partitioned pools: whether buffers return as soon as their events were processed.
-    pub on_the_fly: bool,
-    /// The most bytes of event buffers; `None` is no limit.
-    pub memory: Option<u64>,
-    /// Events that a worker processes before it requests GVT; `None` is the engine's default.
-    pub gvt_interval: Option<usize>,
-    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself;
-    /// `None` is an equal part for each receiver.
-    pub local_share: Option<f64>,
-    /// Whether flow control slows down workers that roll back much or have few free buffers.
-    pub flow_control: bool,
+    /// The buffer pool.
+    pub pool: Pool,
+    /// The most memory of event buffers; `None` is no limit.
+    pub limit: Option<Limit>,
+    /// Events that a worker processes before it requests GVT.
+    pub gvt_interval: usize,
+    /// Events that a worker handles between two looks at its inbox.
+    pub batch: usize,
+    /// What holds workers back.
+    pub flow_control: FlowControl,
+    /// Whether the workers take turns on one thread, so that a run repeats itself.
+    pub in_turn: bool,
     /// Where the memory of workers is.
     pub memory_placement: MemoryPlacement,
     /// Page migration daemons, which wake up every second.
@@ -112,83 +115,112 @@ pub struct TimeWarp {
     pub balance: Balance,
 }
 
+/// A limit of the memory of event buffers, of all workers together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// In bytes.
+    Bytes(u64),
+    /// In buffers of the model's size, with what the engine keeps for each.
+    Buffers(u64),
+}
+
+/// So many events that GVT is computed when buffers run short, as in both papers: then all of the
+/// memory is used in turn, and no other limit holds a worker back before buffers do.
+pub const GVT_WHEN_SHORT: usize = 1 << 24;
+
 impl TimeWarp {
     /// Time Warp with the engine's defaults.
     #[must_use]
-    pub const fn new(workers: usize, pool: PoolKind) -> Self {
+    pub fn new(workers: usize, pool: impl Into<Pool>) -> Self {
+        let defaults = warpline::TimeWarp::default();
         Self {
             workers,
-            pool,
-            on_the_fly: false,
-            memory: None,
-            gvt_interval: None,
-            local_share: None,
-            flow_control: true,
+            pool: pool.into(),
+            limit: None,
+            gvt_interval: defaults.gvt_interval,
+            batch: defaults.batch,
+            flow_control: defaults.flow_control,
+            in_turn: false,
             memory_placement: MemoryPlacement::Off,
             migration_daemons: 0,
             balance: Balance::Off,
         }
     }
 
+    /// The same with a limit that is reached: GVT is computed when buffers run short.
+    #[must_use]
+    pub fn short_of(self, limit: Limit) -> Self {
+        Self { limit: Some(limit), gvt_interval: GVT_WHEN_SHORT, ..self }
+    }
+
     fn engine(self) -> Engine {
-        let Self { workers, gvt_interval, local_share, on_the_fly, .. } = self;
-        let defaults = warpline::TimeWarp::default();
-        let pool = match self.pool {
-            PoolKind::Partitioned => {
-                let parts = local_share.map_or(Parts::Equal, Parts::LocalShare);
-                Pool::Partitioned { parts, on_the_fly }
-            }
-            other => other.into(),
-        };
-        let gvt_interval = gvt_interval.unwrap_or(defaults.gvt_interval);
+        let Self { workers, pool, gvt_interval, batch, flow_control, .. } = self;
         warpline::TimeWarp {
             workers,
             pool,
             gvt_interval,
+            batch,
+            flow_control,
             numa: Numa {
                 migration_daemons: self.migration_daemons,
                 ..Numa::new(self.memory_placement)
             },
-            flow_control: match self.flow_control {
-                true => defaults.flow_control,
-                false => FlowControl::OFF,
-            },
             // The figures are about what Time Warp costs, as the papers have it.
-            instrumentation: Instrumentation::AS_IF_MANY,
+            instrumentation: match self.in_turn {
+                true => Instrumentation::IN_TURN,
+                false => Instrumentation::AS_IF_MANY,
+            },
             balance: self.balance,
-            ..defaults
+            ..warpline::TimeWarp::default()
         }
         .into()
     }
 }
 
 impl Executor {
-    /// The number of threads that it keeps busy.
+    /// The number of threads that it keeps busy: one, where workers take turns.
+    pub(crate) const fn threads(&self) -> usize {
+        match self {
+            Self::TimeWarp(TimeWarp { in_turn: true, .. }) => 1,
+            _ => self.workers(),
+        }
+    }
+
+    /// The number of its workers.
     #[must_use]
-    pub const fn workers(self) -> usize {
+    pub const fn workers(&self) -> usize {
         match self {
             Self::Sequential(_) => 1,
             Self::Conservative(Conservative { workers, .. })
-            | Self::TimeWarp(TimeWarp { workers, .. }) => workers,
+            | Self::TimeWarp(TimeWarp { workers, .. })
+            | Self::Speculative(workers)
+            | Self::Auto(workers) => *workers,
             Self::Ranks(ranks) => ranks.workers(),
         }
     }
 
     /// Runs a model on threads of this process; `None` if the run was interrupted.
     pub(crate) fn run(
-        self,
+        &self,
         model: AnyModel,
         end: f64,
         seed: u64,
         stop: &AtomicBool,
     ) -> Result<Option<Outcome>, RunError> {
-        let mut simulation =
-            Simulation::new(model).engine(self.engine()).seed(seed).end(end).stop_when(stop);
-        if let Self::TimeWarp(TimeWarp { memory: Some(bytes), .. }) = self {
+        let mut simulation = Simulation::new(model)
+            .engine(self.clone().engine())
+            .seed(seed)
+            .end(end)
+            .stop_when(stop);
+        if let Self::TimeWarp(TimeWarp { limit: Some(limit), .. }) = self {
+            let bytes = match limit {
+                Limit::Bytes(bytes) => *bytes,
+                Limit::Buffers(buffers) => buffers * simulation.event_bytes(),
+            };
             simulation = simulation.memory(bytes);
         }
         let report = match self {
-            Self::Ranks(Ranks { count, .. }) => simulation.run_on_ranks(count)?,
+            Self::Ranks(Ranks { count, .. }) => simulation.run_on_ranks(*count)?,
             _ => simulation.run()?,
         };
         Ok(Outcome::of(&report))
@@ -203,6 +235,10 @@ impl Executor {
                 conservative.engine()
             }
             Self::TimeWarp(time_warp) => time_warp.engine(),
+            Self::Speculative(workers) => {
+                warpline::Speculative { workers, ..warpline::Speculative::default() }.into()
+            }
+            Self::Auto(workers) => warpline::Auto { workers, ..warpline::Auto::default() }.into(),
             Self::Ranks(Ranks { engine: RankEngine::TimeWarp, .. }) => {
                 warpline::TimeWarp { workers: 1, ..warpline::TimeWarp::default() }.into()
             }
@@ -252,6 +288,12 @@ pub(crate) struct Outcome {
     pub(crate) efficiency: f64,
     pub(crate) null_messages: u64,
     pub(crate) deadlocks: u64,
+    /// Computations of GVT.
+    pub(crate) gvt_rounds: u64,
+    /// Turns of all workers of Time Warp.
+    pub(crate) turns: u64,
+    /// The part of the events that the sender's own worker has handled.
+    pub(crate) local_share: Option<f64>,
     /// LPs that went to another worker.
     pub(crate) moved_lps: u64,
     /// Segments whose pages were moved to another node.
@@ -272,6 +314,9 @@ impl Outcome {
             efficiency: report.efficiency(),
             null_messages: counter("null_messages"),
             deadlocks: counter("deadlocks"),
+            gvt_rounds: report.gvt_rounds,
+            turns: counter("turns"),
+            local_share: report.details.local_share,
             moved_lps: counter("moved_lps"),
             realigned: counter("segments_realigned"),
         })

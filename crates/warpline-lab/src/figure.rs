@@ -6,7 +6,8 @@
 use std::fmt;
 
 use crate::{
-    Axis, Claim, Curve, Dot, LabError, Plot, Point, Settings, Watch, counters::NAMES, sampling,
+    Axis, Claim, Constant, Curve, Dot, LabError, Plot, Point, Sample, Settings, Watch,
+    counters::NAMES, sampling,
 };
 
 /// A figure of a paper, or an experiment that a paper describes in words.
@@ -40,6 +41,8 @@ pub struct Findings {
     pub source: Source,
     /// The paper's claims and our own, tested.
     pub claims: Vec<Claim>,
+    /// The constants that went in, each with where it is from.
+    pub constants: Vec<Constant>,
     /// Other things that a reader has to know.
     pub remarks: Vec<String>,
 }
@@ -94,7 +97,16 @@ impl<'a> Lab<'a> {
     ///
     /// When a run fails, commits other events than it should, or is interrupted.
     pub fn sample(&self, points: Vec<Point>) -> Result<Vec<Point>, LabError> {
-        sampling::sample(self.figure, points, self.settings, self.watch)
+        sampling::sample(self.figure, points, self.settings.samples, self.settings, self.watch)
+    }
+
+    /// Runs every point once: for workers in turn, whose counts are the same in every run.
+    ///
+    /// # Errors
+    ///
+    /// As [`sample`](Self::sample).
+    pub fn count(&self, points: Vec<Point>) -> Result<Vec<Point>, LabError> {
+        sampling::sample(self.figure, points, 1, self.settings, self.watch)
     }
 }
 
@@ -109,14 +121,36 @@ impl Findings {
     /// rest.
     #[must_use]
     pub fn of_rates(title: impl Into<String>, x: Axis, points: &[Point]) -> Self {
+        let table = rates_table(&x.label, points);
+        let y = Axis::new("committed events per second, in millions");
+        Self::of_samples([title.into(), y.label], x, points, table, |sample| sample.rate / 1e6)
+    }
+
+    /// The same with the counts of runs in turn, which are the same in every run: events by turns.
+    #[must_use]
+    pub fn of_counts(title: impl Into<String>, x: Axis, points: &[Point]) -> Self {
+        let table = counts_table(&x.label, points);
+        let titles = [title.into(), "committed events by turns of the workers".to_owned()];
+        let findings = Self::of_samples(titles, x, points, table, |sample| sample.events_per_turn);
+        Self { source: Source::Computed, ..findings }
+    }
+
+    /// Findings with a plot of one number of each sample.
+    fn of_samples(
+        [title, y]: [String; 2],
+        x: Axis,
+        points: &[Point],
+        table: Table,
+        number: fn(&Sample) -> f64,
+    ) -> Self {
         let mut curves: Vec<Curve> = Vec::new();
         for point in points.iter().filter(|point| !point.samples.is_empty()) {
-            let rates = || point.samples.iter().map(|sample| sample.rate / 1e6);
+            let numbers = || point.samples.iter().map(number);
             let dot = Dot {
                 x: point.x,
-                y: point.median(|sample| sample.rate / 1e6),
-                low: rates().fold(f64::INFINITY, f64::min),
-                high: rates().fold(0.0, f64::max),
+                y: point.median(number),
+                low: numbers().fold(f64::INFINITY, f64::min),
+                high: numbers().fold(0.0, f64::max),
                 hollow: point.oversubscribed(),
             };
             match curves.iter_mut().find(|curve| curve.name == point.curve) {
@@ -124,20 +158,40 @@ impl Findings {
                 None => curves.push(Curve::new(&point.curve, vec![dot])),
             }
         }
-        let table = rates_table(&x.label, points);
-        let y = Axis::new("committed events per second, in millions");
-        let plot = Plot { title: title.into(), x, y, curves };
+        let plot = Plot { title, x, y: Axis::new(y), curves };
         let short = points.iter().filter(|point| point.samples.is_empty());
         let remarks = short
             .map(|point| format!("{} at {}: too little memory for the run.", point.curve, point.x))
             .collect();
-        let (setup, source) = (String::new(), Source::Samples);
-        Self { plot, table, paper: "", setup, source, claims: Vec::new(), remarks }
+        let (claims, constants) = (Vec::new(), Vec::new());
+        let (paper, setup, source) = ("", String::new(), Source::Samples);
+        Self { plot, table, paper, setup, source, claims, constants, remarks }
     }
 }
 
+/// Every point with its counts.
+fn counts_table(x: &str, points: &[Point]) -> Table {
+    let columns =
+        ["curve", x, "workers", "events by turns", "events by rounds of GVT", "efficiency"];
+    let row = |point: &Point| {
+        let number = |of: fn(&Sample) -> f64| format!("{:.4}", point.median(of));
+        vec![
+            point.curve.clone(),
+            point.x.to_string(),
+            point.setup.executor.workers().to_string(),
+            number(|sample| sample.events_per_turn),
+            number(|sample| sample.events_per_gvt),
+            number(|sample| sample.efficiency),
+            point.committed.to_string(),
+        ]
+    };
+    let header = columns.into_iter().chain(["committed events"]).map(str::to_owned).collect();
+    let counted = points.iter().filter(|point| !point.samples.is_empty());
+    Table { header, rows: counted.map(row).collect() }
+}
+
 /// The columns of a table of rates, between the place and the counters.
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 11] = [
     "workers",
     "more workers than cores",
     "median events/s",
@@ -145,6 +199,8 @@ const COLUMNS: [&str; 9] = [
     "max events/s",
     "samples",
     "efficiency",
+    "events by rounds of GVT",
+    "local events",
     "committed events",
     "digest",
 ];
@@ -157,6 +213,7 @@ fn rates_table(x: &str, points: &[Point]) -> Table {
     let row = |point: &Point| {
         let rates = point.rates();
         let rate = |rate: f64| if rate.is_finite() { format!("{rate:.0}") } else { String::new() };
+        let local = point.median(|sample| sample.local_share.unwrap_or(f64::NAN));
         let mut row = vec![
             point.curve.clone(),
             point.x.to_string(),
@@ -167,6 +224,8 @@ fn rates_table(x: &str, points: &[Point]) -> Table {
             rate(rates.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
             rates.len().to_string(),
             format!("{:.4}", point.median(|sample| sample.efficiency)),
+            rate(point.median(|sample| sample.events_per_gvt)),
+            if local.is_finite() { format!("{local:.4}") } else { String::new() },
             point.committed.to_string(),
             point.digest.map_or_else(String::new, |digest| digest.to_string()),
         ];

@@ -20,7 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod claim;
-pub mod constants;
+mod constant;
 mod counters;
 mod error;
 mod executor;
@@ -40,6 +40,7 @@ mod page;
 mod plot;
 pub mod replay;
 pub mod results;
+mod rule;
 mod run;
 mod sampling;
 pub mod sends;
@@ -48,12 +49,16 @@ mod text;
 pub mod traffic_trace;
 pub mod yardstick;
 
-pub use claim::{Basis, Bounds, CHANCE, Claim, LEVEL, Origin, Outcome, Test, Verdict};
+pub use claim::{Basis, Claim, Origin, Test, Verdict};
+pub use constant::{Constant, Provenance};
 pub use error::LabError;
-pub use executor::{Conservative, Executor, Network, RankEngine, Ranks, TimeWarp};
+pub use executor::{
+    Conservative, Executor, GVT_WHEN_SHORT, Limit, Network, RankEngine, Ranks, TimeWarp,
+};
 pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::Host;
 pub use plot::{Axis, Curve, Dot, Plot, Scale};
+pub use rule::{Bounds, CHANCE, LEVEL, Outcome};
 pub use run::{files, run};
 pub use sampling::{Point, Sample, Setup, Workload};
 pub use settings::{Settings, Watch};

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use warpline::settings::PoolKind;
+use warpline::settings::Pool;
 use warpline_models::phold::PholdParams;
 
 use crate::LabError;
@@ -36,10 +36,8 @@ pub struct BufferRun {
     pub seed: u64,
     /// The number of workers that share the LPs.
     pub workers: usize,
-    /// The kind of buffer pool.
-    pub pool: PoolKind,
-    /// Partitioned pools: whether buffers return as soon as their events were processed.
-    pub on_the_fly: bool,
+    /// The buffer pool.
+    pub pool: Pool,
     /// Bytes of event buffers, of all workers together.
     pub memory: u64,
     /// How a worker fetches a message that it has received.

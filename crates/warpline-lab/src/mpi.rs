@@ -53,6 +53,9 @@ fn outcome(report: &Value) -> Option<Outcome> {
         efficiency: report["efficiency"].as_f64()?,
         null_messages: counter("null_messages"),
         deadlocks: counter("deadlocks"),
+        gvt_rounds: report["gvt_rounds"].as_u64().unwrap_or(0),
+        turns: 0,
+        local_share: None,
         // Neither LPs nor pages move between ranks.
         moved_lps: 0,
         realigned: 0,

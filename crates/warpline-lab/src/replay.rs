@@ -20,16 +20,13 @@ use warpline_models::{
 };
 
 use crate::{
-    LabError,
+    GVT_WHEN_SHORT, LabError,
     machine::{Access, AccessKind, Costs, Counts, Machine, MachineParams},
     memory_system::{BufferRun, Fetch, MemoryCosts, MemorySystem, SendTime},
 };
 
 /// The bytes that the engine writes into a buffer beside the message, rounded up.
 const HEADER: u32 = 8;
-/// A number of events that no run reaches: GVT is computed only when buffers run short.
-const NEVER: usize = 1 << 24;
-
 /// The largest messages of figures 1 and 2.
 const BUFFER_BYTES_MAX: usize = 8192;
 
@@ -48,7 +45,7 @@ impl Replay {
 impl MemorySystem for Replay {
     fn costs(&self, run: &BufferRun) -> Result<MemoryCosts, LabError> {
         let params = MachineParams { workers: run.workers as u32, ..(self.params)() };
-        Ok(replay(run, &[params])?[0].costs(run.pool, &params))
+        Ok(replay(run, &[params])?[0].costs(&run.pool, &params))
     }
 
     fn describe(&self) -> String {
@@ -80,7 +77,7 @@ pub struct Replayed {
 }
 
 impl Replayed {
-    fn costs(&self, pool: PoolKind, params: &MachineParams) -> MemoryCosts {
+    fn costs(&self, pool: &Pool, params: &MachineParams) -> MemoryCosts {
         let (prices, lines) = (&params.costs, &self.remote_fills);
         let lines_per_send = lines.line_accesses() as f64 / self.remote_sends.max(1) as f64;
         // A lock that others use, too, and its unlock. Both times are the paper's own numbers.
@@ -92,7 +89,7 @@ impl Replayed {
         let known = (lines.line_accesses() - lines.cold_misses).max(1) as f64;
         let waiting = waiting_ns(lines, prices);
         let remote_send = SendTime {
-            lock: if pool == PoolKind::Receiver { lock / 1e3 } else { 0.0 },
+            lock: if matches!(pool, Pool::Receiver { .. }) { lock / 1e3 } else { 0.0 },
             caching: waiting / known * lines_per_send / 1e3,
             copy: copy / 1e3,
             // The queue of the receiver has a lock of its own.
@@ -180,15 +177,15 @@ pub fn replay(run: &BufferRun, machines: &[MachineParams]) -> Result<Vec<Replaye
             ..Instrumentation::IN_TURN
         },
         batch: 1,
-        gvt_interval: NEVER,
+        gvt_interval: GVT_WHEN_SHORT,
         flow_control: FlowControl::OFF,
-        pool: if run.on_the_fly { Pool::ON_THE_FLY } else { run.pool.into() },
+        pool: run.pool.clone(),
         ..TimeWarp::default()
     };
     let simulation = simulation.engine(engine).seed(run.seed).end(run.end);
     let event_bytes = simulation.event_bytes();
     let failed = |source| LabError::Run {
-        what: format!("{} pool, {} workers, a trace", run.pool, run.workers),
+        what: format!("{} pool, {} workers, a trace", kind(&run.pool), run.workers),
         source: Box::new(source),
     };
     let report = simulation.memory(buffers * event_bytes).run().map_err(failed)?;
@@ -214,6 +211,11 @@ fn model(params: &PholdParams) -> Result<AnyModel, ConfigError> {
     Ok(Only::<TimeWarp, _>::new(model).into())
 }
 
+/// The name of a pool, for errors.
+fn kind(pool: &Pool) -> PoolKind {
+    pool.clone().into()
+}
+
 /// Locks the player. A replay that panicked has left it as it was.
 fn lock(player: &Mutex<Player>) -> MutexGuard<'_, Player> {
     player.lock().unwrap_or_else(PoisonError::into_inner)
@@ -226,11 +228,11 @@ mod tests {
     use super::*;
     use crate::machine::Protocol;
 
-    fn run(pool: PoolKind, memory: u64) -> BufferRun {
+    fn run(pool: impl Into<Pool>, memory: u64) -> BufferRun {
         let model =
             PholdParams { lps: 64, population: 128, payload: 1000, ..PholdParams::default() };
-        let (on_the_fly, fetch) = (false, Fetch::Exclusive);
-        BufferRun { model, end: 1_000.0, seed: 1, workers: 8, pool, on_the_fly, memory, fetch }
+        let (pool, fetch) = (pool.into(), Fetch::Exclusive);
+        BufferRun { model, end: 1_000.0, seed: 1, workers: 8, pool, memory, fetch }
     }
 
     fn replayed(run: &BufferRun, params: MachineParams) -> Replayed {

@@ -106,6 +106,12 @@ pub struct Sample {
     /// Deadlocks that the conservative engine had to find, because null messages did not prevent
     /// them.
     pub deadlocks: u64,
+    /// Committed events by computations of GVT; infinite without any.
+    pub events_per_gvt: f64,
+    /// Committed events by turns of Time Warp's workers; infinite for other engines.
+    pub events_per_turn: f64,
+    /// The part of the events that the sender's own worker has handled, of Time Warp.
+    pub local_share: Option<f64>,
     /// LPs that went to another worker of Time Warp.
     pub moved_lps: u64,
     /// Segments of memory whose pages were moved to another node.
@@ -114,10 +120,20 @@ pub struct Sample {
 }
 
 impl Sample {
-    const fn new(outcome: &Outcome, counts: Counts) -> Self {
-        let Outcome { rate, efficiency, null_messages, deadlocks, moved_lps, realigned, .. } =
-            *outcome;
-        Self { rate, efficiency, null_messages, deadlocks, moved_lps, realigned, counts }
+    fn new(outcome: &Outcome, counts: Counts) -> Self {
+        let committed = outcome.committed as f64;
+        Self {
+            rate: outcome.rate,
+            efficiency: outcome.efficiency,
+            null_messages: outcome.null_messages,
+            deadlocks: outcome.deadlocks,
+            events_per_gvt: committed / outcome.gvt_rounds as f64,
+            events_per_turn: committed / outcome.turns as f64,
+            local_share: outcome.local_share,
+            moved_lps: outcome.moved_lps,
+            realigned: outcome.realigned,
+            counts,
+        }
     }
 }
 
@@ -163,7 +179,7 @@ impl Point {
 
     /// Whether more threads were busy than there are cores.
     pub(crate) fn oversubscribed(&self) -> bool {
-        self.setup.executor.workers() > warpline_memory::cores()
+        self.setup.executor.threads() > warpline_memory::cores()
     }
 
     /// A name for the progress display and for errors.
@@ -178,15 +194,16 @@ pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     Data::new(values.collect::<Vec<_>>()).median()
 }
 
-/// Samples every point as often as the settings say.
+/// Samples every point once in each of these rounds.
 pub(crate) fn sample(
     figure: &str,
     mut points: Vec<Point>,
+    rounds: usize,
     settings: &Settings,
     watch: &dyn Watch,
 ) -> Result<Vec<Point>, LabError> {
-    watch.begins(figure, points.len() * settings.samples);
-    for round in 0..settings.samples {
+    watch.begins(figure, points.len() * rounds);
+    for round in 0..rounds {
         for place in 0..points.len() {
             let name = points[place].name(figure);
             watch.samples(&name);
@@ -202,10 +219,9 @@ pub(crate) fn sample(
                 }
                 other => other?,
             };
-            let Outcome { committed, digest, .. } = outcome;
-            check(figure, &name, &points[place].setup, digest, &points)?;
+            check(figure, &name, &points[place].setup, outcome.digest, &points)?;
             let point = &mut points[place];
-            (point.committed, point.digest) = (committed, Some(digest));
+            (point.committed, point.digest) = (outcome.committed, Some(outcome.digest));
             point.samples.push(Sample::new(&outcome, counts));
         }
     }
@@ -241,7 +257,7 @@ mod tests {
     use warpline_models::phold::PholdParams;
 
     use super::*;
-    use crate::TimeWarp;
+    use crate::{Limit, TimeWarp};
 
     struct Nobody(AtomicBool);
 
@@ -264,15 +280,14 @@ mod tests {
         }
     }
 
-    fn time_warp(memory: Option<u64>) -> Setup {
-        let time_warp =
-            TimeWarp { memory, gvt_interval: Some(100), ..TimeWarp::new(2, PoolKind::Sender) };
+    fn time_warp(limit: Option<Limit>) -> Setup {
+        let time_warp = TimeWarp { limit, gvt_interval: 100, ..TimeWarp::new(2, PoolKind::Sender) };
         let executor = Executor::TimeWarp(time_warp);
         Setup { executor, ..phold() }
     }
 
     fn sampled(points: Vec<Point>, stop: bool) -> Result<Vec<Point>, LabError> {
-        sample("test", points, &Settings::default().quick(), &Nobody(stop.into()))
+        sample("test", points, 2, &Settings::default().quick(), &Nobody(stop.into()))
     }
 
     /// Every point gets a sample per round; too little memory is a gap and not a failure.
@@ -281,7 +296,7 @@ mod tests {
         let points = vec![
             Point::new("sequential", 1.0, phold()),
             Point::new("time warp", 2.0, time_warp(None)),
-            Point::new("too little", 2.0, time_warp(Some(1000))),
+            Point::new("too little", 2.0, time_warp(Some(Limit::Bytes(1000)))),
         ];
         let points = sampled(points, false).expect("the runs agree");
         assert!(points[0].rates().iter().all(|&rate| rate > 0.0));

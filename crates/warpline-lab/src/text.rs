@@ -39,7 +39,7 @@ pub(crate) fn of(
     settings: &Settings,
     host: &Host,
 ) -> Text {
-    let Findings { plot, paper, setup, source, claims, remarks, .. } = findings;
+    let Findings { plot, paper, setup, source, claims, constants, remarks, .. } = findings;
     let mut text = format!("## The paper\n\n{paper}\n\n");
     for (origin, heading) in [
         (Origin::Paper, "Here: the paper's claims"),
@@ -59,6 +59,10 @@ pub(crate) fn of(
         text += "\n";
     }
     let _ = write!(text, "{}\n## How\n\n{setup}\n\n", medians(plot));
+    if !constants.is_empty() {
+        let lines: String = constants.iter().map(|constant| format!("- {constant}.\n")).collect();
+        let _ = writeln!(text, "Constants:\n\n{lines}");
+    }
     let Host { processor, cores, system, date } = host;
     let machine = format!("Machine: {processor}, {cores} core(s), {system}. Date: {date}.");
     let _ = match source {

@@ -11,8 +11,8 @@ use warpline_models::phold::PholdParams;
 
 use super::{ADAPTIVE, MIB, PARTITIONED, RECEIVER, SENDER, computed};
 use crate::{
-    Axis, Basis, Bounds, Claim, Curve, Dot, Figure, Findings, Lab, LabError, Plot, Settings,
-    Source, Table, constants,
+    Axis, Basis, Bounds, Claim, Constant, Curve, Dot, Figure, Findings, Lab, LabError, Plot,
+    Settings, Source, Table,
     machine::{MachineParams, Protocol},
     memory_system::{BufferRun, Fetch},
     replay::{Replayed, replay},
@@ -37,6 +37,7 @@ const MACHINES: [Architecture; 4] = [
 /// Why the KSR-2's times are no evidence where page misses are a part of them.
 const PAGE_MISS_IS_FITTED: &str = "the 0.4 ms of a page miss are fitted to the paper's figures 4 \
                                    and 5, which give no time for it";
+/// Why the server's times are none either.
 const SERVER_IS_ESTIMATED: &str =
     "the server's times are round numbers, and that of a page walk is an estimate";
 /// Indices of machines.
@@ -175,19 +176,25 @@ impl Figure for Architectures {
             ),
             source: Source::Computed,
             claims,
-            remarks: remarks(),
+            constants: constants(),
+            remarks: Vec::new(),
         })
     }
 }
 
-/// The machines' numbers with their sources.
-fn remarks() -> Vec<String> {
-    let machines = [("Server", MachineParams::server()), ("KSR-2", MachineParams::ksr2())];
-    let of = |(name, params): (&str, MachineParams)| {
-        let constants = params.constants();
-        constants::told(&constants).map(|told| format!("{name}. {told}")).collect::<Vec<_>>()
+/// The numbers of both machines, and those of the runs.
+fn constants() -> Vec<Constant> {
+    let most = WORKERS[WORKERS.len() - 1];
+    let of = |machine: usize| {
+        let Architecture { name, .. } = MACHINES[machine];
+        let constants = MACHINES[machine].params(most).constants();
+        constants.into_iter().map(move |constant| constant.of(name))
     };
-    machines.into_iter().flat_map(of).collect()
+    let runs = Constant::ours(
+        format!("{LPS} LPs, {POPULATION} events and {} MiB for each worker", MEMORY / MIB),
+        "so that memory grows with the workers",
+    );
+    [SERVER, KSR2].into_iter().flat_map(of).chain([runs]).collect()
 }
 
 fn run(settings: &Settings, pool: PoolKind, workers: usize) -> BufferRun {
@@ -201,8 +208,7 @@ fn run(settings: &Settings, pool: PoolKind, workers: usize) -> BufferRun {
         end: settings.shortened(END),
         seed: settings.seed,
         workers,
-        pool,
-        on_the_fly: false,
+        pool: pool.into(),
         memory: workers as u64 * MEMORY,
         fetch: Fetch::Exclusive,
     }
@@ -227,17 +233,8 @@ fn claims(runs: &[Run]) -> Vec<Claim> {
     let pages = |replayed: &Replayed| replayed.total.page_misses;
     let misses = |replayed: &Replayed| replayed.total.misses();
     let needless = |replayed: &Replayed| replayed.total.needless_updates;
-    let paging = |claim: Claim, machine: usize, wanted: Bounds| {
-        let most = WORKERS[WORKERS.len() - 1];
-        match runs.iter().find(|run| run.pool == PoolKind::Sender && run.workers == most) {
-            Some(run) => {
-                let place = format!("part of the time, sender pool, {most} workers");
-                claim.test(place, run.paging(machine), wanted)
-            }
-            None => claim,
-        }
-    };
-    let server = MachineParams::server();
+    let paging = |claim, machine, wanted| test_paging(claim, runs, machine, wanted);
+    let server = MachineParams::server().constants();
     vec![
         higher(
             Claim::of_paper(
@@ -279,9 +276,21 @@ fn claims(runs: &[Run]) -> Vec<Claim> {
         ),
         paging(
             Claim::own("page misses take little of a server's time")
-                .with_basis(constants::basis(&server.constants(), SERVER_IS_ESTIMATED)),
+                .with_basis(Constant::basis(&server, SERVER_IS_ESTIMATED)),
             SERVER,
             Bounds::AtMost(0.1),
         ),
     ]
+}
+
+/// Tests the part of the time that page misses take, where it is greatest.
+fn test_paging(claim: Claim, runs: &[Run], machine: usize, wanted: Bounds) -> Claim {
+    let most = WORKERS[WORKERS.len() - 1];
+    match runs.iter().find(|run| run.pool == PoolKind::Sender && run.workers == most) {
+        Some(run) => {
+            let place = format!("part of the time, sender pool, {most} workers");
+            claim.test(place, run.paging(machine), wanted)
+        }
+        None => claim,
+    }
 }

@@ -4,14 +4,14 @@
 //! MiB of a cache, they rise beyond 32 MiB, so that claim fails here.
 
 use super::{
-    ADAPTIVE, ON_THE_FLY, PARTITIONED, RECEIVER, SENDER,
+    ADAPTIVE, ON_THE_FLY, PARTITIONED, RECEIVER, SENDER, SHARING,
     computed::{self, Query},
 };
 use crate::{
-    Axis, Bounds, Claim, Curve, Figure, Findings, Lab, LabError, Plot, Source,
-    memory_system::{BufferRun, MemorySystem},
+    Axis, Bounds, Claim, Constant, Curve, Figure, Findings, Lab, LabError, Plot, Source, Table,
+    memory_system::MemorySystem,
 };
-use warpline::settings::PoolKind;
+use warpline::settings::{Parts, Pool};
 
 /// Figure 5 with the memory system that it asks for the misses.
 #[derive(Debug)]
@@ -21,6 +21,11 @@ pub struct Fig5<S>(pub S);
 const MEMORY: [f64; 10] = [4.0, 8.0, 16.0, 20.0, 25.0, 30.0, 32.0, 40.0, 50.0, 60.0];
 /// Where the paper found the knee, at the most.
 const KNEE: f64 = 25.0;
+/// Where every cache is full on the model, with any pool whose buffers migrate.
+const MANY: f64 = 40.0;
+/// A pool with more than this part of a sender pool's misses has degenerated to one. The threshold
+/// is ours.
+const DEGENERATE: f64 = 0.5;
 /// Where the paper found the knee: the rate declined beyond 20 to 25 MB, and page misses rose.
 const AT_THE_KNEE: Bounds = Bounds::Within(20.0, KNEE);
 
@@ -34,26 +39,19 @@ impl<S: MemorySystem> Figure for Fig5<S> {
     }
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
-        let run = |pool| move |memory| computed::million_events(lab.settings, pool, memory);
-        let (receiver, sender) = (run(PoolKind::Receiver), run(PoolKind::Sender));
-        let (partitioned, adaptive) = (run(PoolKind::Partitioned), run(PoolKind::Adaptive));
-        let on_the_fly = |memory| BufferRun { on_the_fly: true, ..partitioned(memory) };
-        let query = |name: &str, run| Query {
-            name: name.to_owned(),
-            run,
-            number: |costs| costs.page_misses / 1e3,
-        };
-        let queries = [
-            query(RECEIVER, &receiver as &dyn Fn(f64) -> _),
-            query(SENDER, &sender),
-            query(PARTITIONED, &partitioned),
-            query(ON_THE_FLY, &on_the_fly),
-            query(ADAPTIVE, &adaptive),
-        ];
-        let axes = [computed::memory_axis(), Axis::new("page misses, in thousands")];
-        let title = "PHOLD, 256 LPs, 1024 events, 8 workers";
-        let (plot, table) = computed::plot(&self.0, title, axes, &MEMORY, &queries)?;
-        let claims = claims(&plot);
+        let [first, second] = computed::MESSAGE_BYTES;
+        let (plot, table) = self.misses(lab, first)?;
+        let (other, _) = self.misses(lab, second)?;
+        let claims = computed::with_both_sizes([claims(&plot), claims(&other)]);
+        let mut constants = computed::constants();
+        constants.extend([
+            Constant::paper("256 LPs, 1024 events, 8 processors, a million events", "section 4"),
+            computed::message_size(),
+            Constant::ours(
+                format!("a sharing pool has more than {DEGENERATE} of a sender pool's misses"),
+                "the paper names no threshold",
+            ),
+        ]);
         Ok(Findings {
             plot,
             table,
@@ -61,16 +59,47 @@ impl<S: MemorySystem> Figure for Fig5<S> {
                     on eight processors of a KSR-2, about a million events. Page misses of sender \
                     and receiver pools rose steeply beyond 25 MB: of sender pools, lower at first, \
                     higher than of receiver pools in the end. Those of partitioned pools stayed \
-                    low.",
+                    low. Section 5: a partitioned pool that helps out an empty list with buffers \
+                    of another one would quickly degenerate to a sender pool.",
             setup: format!(
-                "PHOLD, 256 LPs, 1024 events of {} bytes, 8 workers. {}",
-                computed::MESSAGE_BYTES,
+                "PHOLD, 256 LPs, 1024 events of {first} bytes, 8 workers. {} The claims are \
+                 tested with messages of {second} bytes, too.",
                 self.0.describe()
             ),
             source: Source::Computed,
             claims,
+            constants,
             remarks: Vec::new(),
         })
+    }
+}
+
+impl<S: MemorySystem> Fig5<S> {
+    /// The page misses of every pool by memory, for messages of this size.
+    fn misses(&self, lab: &Lab<'_>, bytes: usize) -> Result<(Plot, Table), LabError> {
+        let (on_the_fly, gain) = (false, 0.25);
+        let sharing = Pool::Partitioned { parts: Parts::Equal, on_the_fly, gain, sharing: true };
+        let pools = [
+            (RECEIVER, Pool::RECEIVER),
+            (SENDER, Pool::SENDER),
+            (PARTITIONED, Pool::PARTITIONED),
+            (ON_THE_FLY, Pool::ON_THE_FLY),
+            (SHARING, sharing),
+            (ADAPTIVE, Pool::Adaptive),
+        ];
+        let runs = pools.map(|(name, pool)| {
+            let run =
+                move |memory| computed::million_events(lab.settings, pool.clone(), bytes, memory);
+            (name, run)
+        });
+        let queries = runs.each_ref().map(|(name, run)| Query {
+            name: (*name).to_owned(),
+            run: run as &dyn Fn(f64) -> _,
+            number: |costs| costs.page_misses / 1e3,
+        });
+        let axes = [computed::memory_axis(), Axis::new("page misses, in thousands")];
+        let title = "PHOLD, 256 LPs, 1024 events, 8 workers";
+        computed::plot(&self.0, title, axes, &MEMORY, &queries)
     }
 }
 
@@ -111,12 +140,28 @@ fn claims(plot: &Plot) -> Vec<Claim> {
             [SENDER, RECEIVER],
             |x| x == MEMORY[MEMORY.len() - 1],
         ),
+        degenerates(curve(SHARING), curve(SENDER)),
         higher(
             Claim::own("sender pools miss more pages than adaptive ones"),
             [SENDER, ADAPTIVE],
             many,
         ),
     ]
+}
+
+/// The claim that a sharing pool becomes a sender pool, where that has many misses: at the last
+/// places.
+fn degenerates(sharing: Option<&Curve>, sender: Option<&Curve>) -> Claim {
+    let claim = Claim::of_paper(
+        "a partitioned pool that takes from another list when one is empty degenerates to a sender \
+         pool: it misses nearly as many pages",
+    );
+    let Some((sharing, sender)) = sharing.zip(sender) else { return claim };
+    let pairs = sharing.dots.iter().zip(&sender.dots);
+    pairs.filter(|(_, sender)| sender.x >= MANY).fold(claim, |claim, (sharing, sender)| {
+        let place = format!("sharing / sender at {}", sender.x);
+        claim.test(place, sharing.y / sender.y, Bounds::Above(DEGENERATE))
+    })
 }
 
 /// The claim that a pool's page misses more than double from the knee to the most memory, or that
@@ -134,5 +179,23 @@ fn doubles(curve: Option<&Curve>, name: &str, wanted: bool) -> Claim {
             claim.test(place, most - knee, bounds)
         }
         None => claim,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dot, Verdict};
+
+    /// A sharing pool that stays as good as a partitioned one has not degenerated.
+    #[test]
+    fn a_sharing_pool_degenerates_or_not() {
+        let curve = |misses: f64| {
+            let dot = |x| Dot { x, y: misses, low: misses, high: misses, hollow: false };
+            Curve::new("", MEMORY.map(dot).into())
+        };
+        let verdict = |sharing| degenerates(Some(&curve(sharing)), Some(&curve(100.0))).verdict();
+        assert_eq!((verdict(90.0), verdict(5.0)), (Verdict::Yes, Verdict::No));
+        assert_eq!(degenerates(None, None).verdict(), Verdict::Unknown);
     }
 }

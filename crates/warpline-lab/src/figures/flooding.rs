@@ -4,8 +4,9 @@
 //! Four workers take turns on one thread, so the rate is counted in turns and is the same on every
 //! machine. The first worker has a source, which sends to a sink on the second one. The other two
 //! have PHOLD, which sends nothing to the first two. The source has less to do than PHOLD, and runs
-//! ahead as far as its buffers allow. In [`hogging`](super::hogging) the source sends to all
-//! workers, and time is measured.
+//! ahead as far as its buffers allow: GVT is computed when they run short, so that no limit on the
+//! length of processed lists holds it back before. In [`hogging`](super::hogging) the source sends
+//! to all workers, and time is measured.
 
 use warpline::{
     Context, Figure as Number, LogicalProcess, LpId, Model, Only, Results, Simulation, TimeWarp,
@@ -13,9 +14,9 @@ use warpline::{
     settings::{FlowControl, Instrumentation, PoolKind},
 };
 
-use super::{ADAPTIVE, PARTITIONED, SENDER};
 use crate::{
-    Axis, Bounds, Claim, Curve, Dot, Figure, Findings, Lab, LabError, Plot, Source, Table,
+    Axis, Bounds, Claim, Constant, Curve, Dot, Figure, Findings, GVT_WHEN_SHORT, Lab, LabError,
+    Plot, Source, Table,
 };
 
 const WORKERS: usize = 4;
@@ -25,11 +26,16 @@ const EVENTS_PER_LP: u32 = 8;
 /// Events of the source in each unit of virtual time: a fifth of what each of PHOLD's workers
 /// handles.
 const STREAM: f64 = 100.0;
+/// Events in a turn.
+const BATCH: usize = 16;
 /// Buffers of all workers together.
 const BUFFERS: [u64; 7] = [1_500, 1_600, 1_700, 2_000, 3_000, 6_000, 12_000];
 /// The part of their rate that the others keep if the pool protects them. The threshold is ours;
 /// the paper names none.
 const KEPT: f64 = 0.8;
+/// A pool that takes more than this many times the turns of the best one, without any source, is
+/// short of buffers by itself: what it keeps beside the source says nothing of protection.
+const SHORT: f64 = 2.0;
 /// How much slower than the best pool the adaptive one may be; beyond this it would be a poor
 /// default.
 const WORSE: f64 = 0.05;
@@ -128,7 +134,8 @@ fn turns(pool: PoolKind, buffers: u64, has_source: bool, end: f64, seed: u64) ->
     let engine = TimeWarp {
         workers: WORKERS,
         instrumentation: Instrumentation::IN_TURN,
-        batch: 16,
+        batch: BATCH,
+        gvt_interval: GVT_WHEN_SHORT,
         flow_control: FlowControl::OFF,
         pool: pool.into(),
         ..TimeWarp::default()
@@ -208,9 +215,10 @@ impl Figure for FloodingFigure {
         let y = Axis::new("rate beside the source, by the rate without it");
         let title = "PHOLD on two workers, a source and its sink on two others".to_owned();
         let claims = vec![
-            keeps(&curves, PARTITIONED, Claim::of_paper),
-            loses(&curves),
-            keeps(&curves, ADAPTIVE, Claim::own),
+            keeps(&samples, PoolKind::Partitioned, Claim::of_paper),
+            loses(&samples, PoolKind::Sender),
+            loses(&samples, PoolKind::Receiver),
+            keeps(&samples, PoolKind::Adaptive, Claim::own),
             is_fastest(&samples),
         ];
         Ok(Findings {
@@ -224,35 +232,81 @@ impl Figure for FloodingFigure {
                 "Four workers in turn on one thread: a source that sends {STREAM} events per unit \
                  of virtual time to a sink on the second worker, and PHOLD with {LPS} LPs and \
                  {EVENTS_PER_LP} events each on the other two, up to virtual time {end}. Nobody is \
-                 held back but by buffers, and by how many events a worker keeps uncommitted. The \
-                 rate is counted in turns of all workers."
+                 held back but by buffers: GVT is computed when they run short. The rate is \
+                 counted in turns of all workers."
             ),
             source: Source::Computed,
             claims,
-            remarks: Vec::new(),
+            constants: constants(),
+            remarks: samples.iter().filter(|sample| is_short(&samples, sample)).map(told).collect(),
         })
     }
 }
 
-fn dots<'a>(curves: &'a [Curve], name: &str) -> &'a [Dot] {
-    curves.iter().find(|curve| curve.name == name).map_or(&[], |curve| &curve.dots)
+/// The least turns of any pool without the source, with so many buffers.
+fn least_alone(samples: &[Sample], buffers: u64) -> f64 {
+    let same = samples.iter().filter(|sample| sample.buffers == buffers);
+    same.map(|sample| sample.alone).fold(f64::INFINITY, f64::min)
 }
 
-/// The claim that a pool protects the others.
-fn keeps(curves: &[Curve], name: &str, claim: fn(String) -> Claim) -> Claim {
-    let claim = claim(format!("with {name} pools the others keep most of their rate"));
-    dots(curves, name).iter().fold(claim, |claim, dot| {
-        claim.test(format!("with {} buffers", dot.x), dot.y, Bounds::Above(KEPT))
+/// Whether the pool is short of buffers without any source.
+fn is_short(samples: &[Sample], sample: &Sample) -> bool {
+    sample.alone > SHORT * least_alone(samples, sample.buffers)
+}
+
+/// A sample that says nothing of protection.
+fn told(sample: &Sample) -> String {
+    let Sample { pool, buffers, .. } = sample;
+    format!(
+        "{pool} at {buffers}: without the source it takes more than {SHORT} times the turns of \
+         the best pool, so it is short of buffers by itself. What it keeps there is no test."
+    )
+}
+
+/// The claim that a pool protects the others, where it is not short of buffers by itself.
+fn keeps(samples: &[Sample], pool: PoolKind, claim: fn(String) -> Claim) -> Claim {
+    let claim = claim(format!("with {pool} pools the others keep most of their rate"));
+    let of_pool = samples.iter().filter(|sample| sample.pool == pool);
+    of_pool.filter(|sample| !is_short(samples, sample)).fold(claim, |claim, sample| {
+        let place = format!("with {} buffers", sample.buffers);
+        claim.test(place, sample.kept(), Bounds::Above(KEPT))
     })
 }
 
-/// The claim that a sender pool does not, with few buffers.
-fn loses(curves: &[Curve]) -> Claim {
-    let claim = Claim::of_paper("with a sender pool and the fewest buffers they do not");
-    match dots(curves, SENDER).first() {
-        Some(dot) => claim.test(format!("with {} buffers", dot.x), dot.y, Bounds::AtMost(KEPT)),
+/// The claim that a pool does not, with the fewest buffers that are enough without the source.
+fn loses(samples: &[Sample], pool: PoolKind) -> Claim {
+    let claim = Claim::of_paper(format!(
+        "with {pool} pools and the fewest buffers that are enough without the source they do not"
+    ));
+    let of_pool = samples.iter().filter(|sample| sample.pool == pool);
+    match of_pool.filter(|sample| !is_short(samples, sample)).min_by_key(|sample| sample.buffers) {
+        Some(sample) => {
+            let place = format!("with {} buffers", sample.buffers);
+            claim.test(place, sample.kept(), Bounds::AtMost(KEPT))
+        }
         None => claim,
     }
+}
+
+fn constants() -> Vec<Constant> {
+    let why = "the paper describes the effect in words, without a model";
+    let pending = u64::from(LPS * EVENTS_PER_LP);
+    vec![
+        Constant::ours(
+            format!("{LPS} LPs, {EVENTS_PER_LP} events each, {STREAM} of the source"),
+            why,
+        ),
+        Constant::ours(
+            format!("{} to {} buffers", BUFFERS[0], BUFFERS[BUFFERS.len() - 1]),
+            "from a little more than the events that are always pending up to plenty",
+        ),
+        Constant::ours(format!("{pending} events of PHOLD are always pending"), why),
+        Constant::ours(format!("{BATCH} events in a turn"), "so that workers drift apart"),
+        Constant::ours(
+            format!("at least {KEPT} of the rate is most of it"),
+            "the paper names no threshold",
+        ),
+    ]
 }
 
 /// The claim that beside the source, an adaptive pool is as fast as any other one, but for
@@ -267,4 +321,64 @@ fn is_fastest(samples: &[Sample]) -> Claim {
         let place = format!("its rate by the best one's with {} buffers", adaptive.buffers);
         claim.test(place, least / adaptive.beside, Bounds::Above(1.0 - WORSE))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Verdict;
+
+    /// Samples with so many turns beside the source, at 1000 without it.
+    fn samples(turns: [(PoolKind, f64); 3]) -> Vec<Sample> {
+        let sample = |(pool, beside)| Sample { pool, buffers: 1_500, alone: 1_000.0, beside };
+        turns.map(sample).into()
+    }
+
+    fn verdicts(samples: &[Sample]) -> [Verdict; 3] {
+        [
+            keeps(samples, PoolKind::Partitioned, Claim::of_paper),
+            loses(samples, PoolKind::Sender),
+            loses(samples, PoolKind::Receiver),
+        ]
+        .map(|claim| claim.verdict())
+    }
+
+    /// The paper's findings and their opposites; each of the three has a verdict of its own.
+    #[test]
+    fn each_pool_has_its_verdict() {
+        use PoolKind::{Partitioned, Receiver, Sender};
+        let [yes, no] = [Verdict::Yes, Verdict::No];
+        let of = |turns| verdicts(&samples(turns));
+        assert_eq!(
+            of([(Partitioned, 1_100.0), (Sender, 9_000.0), (Receiver, 9_000.0)]),
+            [yes, yes, yes]
+        );
+        assert_eq!(
+            of([(Partitioned, 9_000.0), (Sender, 1_100.0), (Receiver, 1_100.0)]),
+            [no, no, no]
+        );
+        assert_eq!(
+            of([(Partitioned, 1_100.0), (Sender, 9_000.0), (Receiver, 1_100.0)]),
+            [yes, yes, no]
+        );
+    }
+
+    /// A pool that is short of buffers by itself protects nobody, however level its turns are.
+    #[test]
+    fn a_pool_that_is_short_by_itself_is_no_test() {
+        let mut samples = samples([
+            (PoolKind::Partitioned, 1_000.0),
+            (PoolKind::Sender, 1_000.0),
+            (PoolKind::Receiver, 1_000.0),
+        ]);
+        (samples[0].alone, samples[0].beside) = (90_000.0, 90_000.0);
+        assert!(is_short(&samples, &samples[0]) && !is_short(&samples, &samples[1]));
+        let claim = keeps(&samples, PoolKind::Partitioned, Claim::of_paper);
+        assert_eq!(claim.verdict(), Verdict::Unknown);
+        assert_eq!(loses(&samples, PoolKind::Partitioned).verdict(), Verdict::Unknown);
+        samples[0].alone = 1_500.0;
+        samples[0].beside = 1_500.0;
+        let claim = keeps(&samples, PoolKind::Partitioned, Claim::of_paper);
+        assert_eq!(claim.verdict(), Verdict::Yes);
+    }
 }

@@ -3,8 +3,11 @@
 //! | figure | file | data |
 //! |---|---|---|
 //! | 1, 2, 5, 6 of the buffer paper | `fig1` … `fig6` | [`Replay`]: traced runs on the paper's machine |
+//! | the knee of 5 by processors (section 4) | `knee` | the same |
 //! | 3, 4, 7, 8 of the buffer paper | `fig3` … `fig8` | real runs |
+//! | memory and numbers of pools (buffer paper, in words) | `pool_memory`, `pool_parameters` | runs in turn, and real ones |
 //! | 1 of the GTW paper | `gtw_fig1` | real runs |
+//! | GVT thrashing, batches and quotas (GTW paper, in words) | `gtw_thrashing`, `gtw_parameters` | real runs |
 //! | 5 and 6 of the portable-runtime paper | `runtime_fig5`, `runtime_fig6` | real runs |
 //! | 5 beyond the cores of this machine | `runtime_path` | bounds: the longest chains of events |
 //! | the paper's section 2 | `runtime_feedback` | real runs |
@@ -36,11 +39,16 @@ pub mod fig7;
 pub mod fig8;
 pub mod flooding;
 pub mod gtw_fig1;
+pub mod gtw_parameters;
+pub mod gtw_thrashing;
 pub mod hogging;
+pub mod knee;
 mod numa;
 pub mod numa_daemons;
 pub mod numa_fig6;
 pub mod numa_fig6_nodes;
+pub mod pool_memory;
+pub mod pool_parameters;
 mod pools;
 pub mod runtime_feedback;
 pub mod runtime_fig5;
@@ -58,9 +66,14 @@ pub const ALL: &[&dyn Figure] = &[
     &fig4::Fig4,
     &fig5::Fig5(Replay::KSR2),
     &fig6::Fig6(Replay::KSR2),
+    &knee::Knee(Replay::KSR2),
     &fig7::Fig7,
     &fig8::Fig8,
+    &pool_memory::PoolMemory,
+    &pool_parameters::PoolParameters,
     &gtw_fig1::GtwFig1,
+    &gtw_thrashing::GtwThrashing,
+    &gtw_parameters::GtwParameters,
     &runtime_fig5::RuntimeFig5,
     &runtime_path::RuntimePath,
     &runtime_feedback::RuntimeFeedback,
@@ -83,5 +96,7 @@ const PARTITIONED: &str = PoolKind::Partitioned.name();
 const ADAPTIVE: &str = PoolKind::Adaptive.name();
 /// Partitioned pools with on-the-fly fossil collection, as the buffer paper has them.
 const ON_THE_FLY: &str = "partitioned, on-the-fly";
+/// Partitioned pools in which an empty list takes from another one.
+const SHARING: &str = "partitioned, sharing";
 
 const MIB: u64 = 1 << 20;

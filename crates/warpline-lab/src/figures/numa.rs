@@ -4,8 +4,7 @@
 use warpline_models::traffic::TrafficParams;
 
 use crate::{
-    Axis, Basis, Findings, LabError, Point, Settings,
-    constants::{self, Constant, Provenance},
+    Axis, Basis, Constant, Findings, LabError, Point, Provenance, Settings,
     nodes::{Memory, NodeCounts, NodeParams, Variation, replay, variations},
     traffic_trace::TrafficTrace,
 };
@@ -17,18 +16,19 @@ pub(super) const INTERFERENCE: f64 = 0.10 / 32.0;
 
 /// What everything rests on that `warpline_lab::nodes` finds (CONST-A).
 pub(super) fn basis() -> Basis {
-    constants::basis(
-        &all_constants(),
+    Constant::basis(
+        &constants(),
         "looks at the load and what daemons take are fitted, and the times of hits, misses and \
          Time Warp's own work are estimated",
     )
 }
 
-fn all_constants() -> Vec<Constant> {
+/// The machine's, with what of Time Warp a replay takes with it.
+pub(super) fn constants() -> Vec<Constant> {
     let fitted = Provenance::Fitted("figure 6: 32 daemons every second cost at most 10 %");
     let daemon = "the part of the time that a daemon takes that is woken every second";
     let mut constants = NodeParams::opteron().constants();
-    constants.push(Constant::new(daemon, INTERFERENCE, "", fitted));
+    constants.push(Constant::number(daemon, INTERFERENCE, "", fitted));
     constants
 }
 
@@ -93,18 +93,16 @@ impl Traces {
         [unchanged].into_iter().chain(variations()).map(told).collect()
     }
 
-    /// What the trace is, and the numbers with their sources, for the text.
-    pub(super) fn remarks(&self) -> Vec<String> {
+    /// What the trace is, for the text.
+    pub(super) fn describe(&self) -> String {
         let Self { committed, speculative } = self;
-        let mut remarks = vec![format!(
+        format!(
             "The trace: {} events are committed and {} handled; {:.1} % of what the whole run \
              handled was committed.",
             committed.handled(),
             speculative.handled(),
             100.0 * speculative.efficiency()
-        )];
-        remarks.extend(constants::told(&all_constants()));
-        remarks
+        )
     }
 }
 

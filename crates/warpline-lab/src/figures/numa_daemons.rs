@@ -90,7 +90,7 @@ impl Figure for NumaDaemons {
         let mut remarks = vec![far_lines(&against, &replays)];
         let often = Memory::Daemons(PERIODS[0]);
         remarks.extend(traces.sensitivity(&[(self.y, [self.against, often])])?);
-        remarks.extend(traces.remarks());
+        remarks.push(traces.describe());
         let x = Axis::new("time between two wakings of the daemons (s)")
             .with_ticks(PERIODS.map(|period| period as f64));
         Ok(Findings {
@@ -109,6 +109,7 @@ impl Figure for NumaDaemons {
                 settings.shortened(PART[1])
             ),
             source: Source::Computed,
+            constants: numa::constants(),
             remarks,
         })
     }

@@ -79,10 +79,10 @@ impl Figure for NumaFig6 {
 
 fn points(workers: usize, end: f64) -> Vec<Point> {
     let plain = TimeWarp::new(workers, PoolKind::default());
-    let numa = TimeWarp { memory_placement: MemoryPlacement::Lp, ..plain };
+    let numa = TimeWarp { memory_placement: MemoryPlacement::Lp, ..plain.clone() };
     // One for each core, as in the paper.
-    let daemons = TimeWarp { migration_daemons: workers, ..numa };
-    let moving = TimeWarp { balance: Balance::Randomly(MOVES), ..daemons };
+    let daemons = TimeWarp { migration_daemons: workers, ..numa.clone() };
+    let moving = TimeWarp { balance: Balance::Randomly(MOVES), ..daemons.clone() };
     let executors = [
         (SEQUENTIAL, Executor::Sequential(PendingKind::Calendar)),
         (PLAIN, Executor::TimeWarp(plain)),
@@ -92,7 +92,7 @@ fn points(workers: usize, end: f64) -> Vec<Point> {
         (WINDOWS, Executor::Conservative(Conservative::new(workers, SynchronizationKind::Windows))),
     ];
     let of_load = |interarrival: f64| {
-        executors.map(|(curve, executor)| {
+        executors.clone().map(|(curve, executor)| {
             let model = Workload::Shipped(ModelParams::from(numa::italy(LPS, interarrival)));
             Point::new(curve, interarrival, Setup { model, end, executor })
         })

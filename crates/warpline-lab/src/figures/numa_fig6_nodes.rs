@@ -73,7 +73,7 @@ impl Figure for NumaFig6Nodes {
                     ("sequential by plain memory", [Memory::Sequential, Memory::Plain]),
                     ("plain by NUMA memory", [Memory::Plain, Memory::Segments]),
                 ])?);
-                remarks.extend(traces.remarks());
+                remarks.push(traces.describe());
             }
         }
         let x = Axis::new("time between cars at a junction (s)").with_ticks(INTERARRIVALS);
@@ -100,6 +100,7 @@ impl Figure for NumaFig6Nodes {
                 settings.shortened(PART[1])
             ),
             source: Source::Computed,
+            constants: numa::constants(),
             remarks,
         })
     }

@@ -12,9 +12,8 @@ use super::{
     runtime_fig6::{LONGER, matters_more, takes},
 };
 use crate::{
-    Axis, Basis, Bounds, Claim, Conservative, Executor, Figure, Findings, Lab, LabError, Network,
-    Point, Ranks,
-    constants::{self, Constant, Provenance},
+    Axis, Basis, Bounds, Claim, Conservative, Constant, Executor, Figure, Findings, Lab, LabError,
+    Network, Point, Provenance, Ranks,
 };
 use warpline::settings::Aggregation;
 
@@ -112,8 +111,7 @@ impl Figure for RuntimeNetwork {
         let points = lab.sample(points(&circuits))?;
         let axis = Axis::new("bytes of messages that are sent together");
         let axis = axis.with_ticks(THRESHOLDS.map(|bytes| bytes as f64)).logarithmic();
-        let mut findings = Findings::of_rates("Two ranks on networks", axis, &points);
-        findings.remarks.extend(constants::told(&constants()));
+        let findings = Findings::of_rates("Two ranks on networks", axis, &points);
         let curves = circuits.all().map(|Circuit { name, .. }| name.as_str());
         let comparable = pools::comparable(RANKS as f64);
         Ok(Findings {
@@ -129,6 +127,7 @@ impl Figure for RuntimeNetwork {
                 lab.settings.samples
             ),
             claims: claims(curves, if comparable { &points } else { &[] }),
+            constants: constants(),
             ..findings
         })
     }
@@ -136,7 +135,7 @@ impl Figure for RuntimeNetwork {
 
 fn constants() -> Vec<Constant> {
     let chosen = Provenance::Estimated("chosen, because the paper gives neither");
-    let of = |name, us: u64| Constant::new(name, us as f64, "microseconds", chosen);
+    let of = |name, us: u64| Constant::number(name, us as f64, "microseconds", chosen);
     let [_, (.., latency, _), (.., short), (.., long)] = NETWORKS;
     vec![
         of("latency of a parcel", latency),

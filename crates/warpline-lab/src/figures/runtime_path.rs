@@ -129,6 +129,7 @@ impl Figure for RuntimePath {
                 circuits.describe()
             ),
             source: Source::Computed,
+            constants: Vec::new(),
             remarks: paths.iter().map(remark).collect(),
         })
     }

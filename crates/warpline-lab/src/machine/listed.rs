@@ -2,11 +2,11 @@
 //! of them.
 
 use super::{Costs, Geometry, LockCosts, MachineParams, Sources};
-use crate::constants::Constant;
+use crate::{Constant, Provenance};
 
 impl MachineParams {
     /// The numbers of the machine that a replay uses, with their sources. The time of locks is left
-    /// out, because a trace has none.
+    /// out, because a trace has none, and so is the number of workers, which is that of the run.
     #[must_use]
     pub fn constants(&self) -> Vec<Constant> {
         // Without `..`: a new field has to be listed.
@@ -25,9 +25,8 @@ impl MachineParams {
             sources,
         } = *self;
         let bytes = |geometry: Geometry, unit: u32| geometry.places() as f64 * f64::from(unit);
-        let number = Constant::new;
+        let number = Constant::number;
         let mut all = vec![
-            number("workers", workers.into(), "", sources.workers),
             number("a line", line_bytes.into(), "bytes", sources.sizes),
             number("a page", page_bytes.into(), "bytes", sources.sizes),
             number("pages that a worker maps", pages.places() as f64, "", sources.pages),
@@ -59,7 +58,8 @@ impl Costs {
             page_miss_ns,
             lock: LockCosts { .. },
         } = self;
-        let time = |name, value, from| Constant::new(name, value, "ns", from);
+        let time =
+            |name: &str, value: f64, from: Provenance| Constant::number(name, value, "ns", from);
         let mut all = vec![
             time("a hit", hit_ns, sources.hit),
             time("a line from another cache", remote_miss_ns, sources.remote_miss),
@@ -80,12 +80,12 @@ impl Costs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Basis, constants::basis};
+    use crate::Basis;
 
     /// What rests on a machine's times is no evidence, as long as one of them is a guess.
     #[test]
     fn presets_say_where_numbers_are_from() {
-        let of = |params: MachineParams| basis(&params.constants(), "the times");
+        let of = |params: MachineParams| Constant::basis(&params.constants(), "the times");
         assert_eq!(of(MachineParams::ksr2()), Basis::Fitted("the times"));
         assert_eq!(of(MachineParams::server()), Basis::Estimated("the times"));
         assert_eq!(of(MachineParams::opteron()), Basis::Estimated("the times"));

@@ -2,7 +2,7 @@
 //!
 //! The presets of `params` carry their [`Sources`], and `listed` lists the numbers with them.
 
-use crate::constants::Provenance::{self, Estimated, Fitted, Paper, Published};
+use crate::Provenance::{self, Estimated, Fitted, Paper, Published};
 
 /// Where the numbers of a machine are from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,10 @@ impl Sources {
         remote_miss: Published("the KSR-1 in netlib's Top 500 report of 1994"),
         far_miss: BUFFER_3_4,
         memory_miss: Estimated("as a line from another cache: no line is in none"),
-        page_miss: Fitted("the decline of the rate in the buffer paper's figures 4 and 5"),
+        page_miss: Fitted(
+            "the decline of the rate in the buffer paper's figures 4 and 5; counts of misses do \
+             not depend on it",
+        ),
         lock: BUFFER_3_4,
     };
     /// Of `MachineParams::server`.

@@ -5,7 +5,7 @@
 //! what nobody has measured.
 
 use crate::{
-    constants::{Constant, Provenance},
+    Constant, Provenance,
     machine::{Geometry, MachineParams},
 };
 
@@ -65,7 +65,7 @@ impl NodeParams {
     /// All numbers with their sources: those of a replay, and those of the machine.
     #[must_use]
     pub fn constants(&self) -> Vec<Constant> {
-        use Provenance::{Estimated, Fitted, Measured, Paper};
+        use Provenance::{Estimated, Fitted, Measured, Ours, Paper};
         // Without `..`: a new field has to say where it is from.
         let Self {
             machine,
@@ -78,48 +78,49 @@ impl NodeParams {
             uneven,
         } = *self;
         let mut constants = vec![
-            Constant::new("cores of a node", f64::from(workers_per_node), "", Paper("section 4")),
-            Constant::new(
+            Constant::number("workers", machine.workers.into(), "", machine.sources.workers),
+            Constant::number("cores of a node", workers_per_node.into(), "", Paper("section 4")),
+            Constant::number(
                 "a far access by a near one",
                 distance,
                 "",
                 Paper("section 4: distances of 10 and 20"),
             ),
-            Constant::new(
+            Constant::number(
                 "the part of a miss that a write waits for",
                 write_waits,
                 "",
                 Paper("section 3.3: remote reads cost, and remote writes do not"),
             ),
-            Constant::new(
+            Constant::number(
                 "handling an event",
                 fixed,
                 "ns",
                 Measured("a profile of traffic on an AMD EPYC"),
             ),
-            Constant::new(
+            Constant::number(
                 "handling, for each byte that is read",
                 per_byte,
                 "ns",
                 Measured("a profile of traffic on an AMD EPYC"),
             ),
-            Constant::new(
+            Constant::number(
                 "what Time Warp does beside it for each event",
                 overhead_ns,
                 "ns",
                 Estimated("of the order of what one worker takes more than the sequential engine"),
             ),
-            Constant::new(
+            Constant::number(
                 "looks at the load in the run",
                 f64::from(looks),
                 "",
                 Fitted("a look is a second of the paper's wall time, whose length it does not say"),
             ),
-            Constant::new(
+            Constant::number(
                 "LPs move from this many times the mean on",
                 uneven,
                 "",
-                Measured("the rule of `--balance on`"),
+                Ours("the rule of `--balance on`"),
             ),
         ];
         constants.extend(machine.constants());

@@ -76,6 +76,12 @@ pub enum Pool {
         /// again once global virtual time has passed the event: on-the-fly fossil collection
         /// (Fujimoto and Panesar 1995, section 6).
         on_the_fly: bool,
+        /// A list may gain this part of its size, from 0 to 1, before the buffers that it has
+        /// gained go back to the other worker (section 6).
+        gain: f64,
+        /// Whether a worker whose list for a receiver is empty takes a buffer of another of its
+        /// lists. The buffer then belongs to another pair of workers (section 5).
+        sharing: bool,
     },
     /// Buffers belong to pairs of workers, in proportion to the messages between them.
     #[default]
@@ -138,19 +144,26 @@ impl Pool {
     /// A sender pool with the global share of the paper.
     pub const SENDER: Self = Self::Sender { global_share: 0.3, quota: None };
     /// A partitioned pool with equal parts.
-    pub const PARTITIONED: Self = Self::Partitioned { parts: Parts::Equal, on_the_fly: false };
+    pub const PARTITIONED: Self = Self::partitioned(Parts::Equal, false);
     /// The same with on-the-fly fossil collection.
-    pub const ON_THE_FLY: Self = Self::Partitioned { parts: Parts::Equal, on_the_fly: true };
+    pub const ON_THE_FLY: Self = Self::partitioned(Parts::Equal, true);
 
-    /// The parameter that must be from 0 to 1, if the pool has one: its name, and its value.
+    /// A partitioned pool with these parts, and otherwise as in the paper.
     #[must_use]
-    pub const fn fraction(&self) -> Option<(&'static str, f64)> {
+    pub const fn partitioned(parts: Parts, on_the_fly: bool) -> Self {
+        Self::Partitioned { parts, on_the_fly, gain: 0.25, sharing: false }
+    }
+
+    /// The parameters that must be from 0 to 1: their names, and their values.
+    #[must_use]
+    pub fn fractions(&self) -> Vec<(&'static str, f64)> {
         match self {
-            Self::Sender { global_share, .. } => Some(("global-share", *global_share)),
-            Self::Partitioned { parts: Parts::LocalShare(share), .. } => {
-                Some(("local-share", *share))
-            }
-            Self::Partitioned { .. } | Self::Receiver { .. } | Self::Adaptive => None,
+            Self::Sender { global_share, .. } => vec![("global-share", *global_share)],
+            Self::Partitioned { parts, gain, .. } => match parts {
+                Parts::LocalShare(share) => vec![("local-share", *share), ("gain", *gain)],
+                Parts::Equal | Parts::Sizes(_) => vec![("gain", *gain)],
+            },
+            Self::Receiver { .. } | Self::Adaptive => Vec::new(),
         }
     }
 

@@ -2,17 +2,16 @@
 //! puts them back into B(*j*, *i*) (Fujimoto and Panesar 1995, sections 5 and 6).
 //!
 //! So each buffer belongs to two workers, and each B(*i*, *j*) is contiguous in memory: a worker
-//! touches few pages. A worker that finds B(*i*, *j*) empty does not take from another list. After
-//! fossil collection, it returns the buffers that a list has gained, if they are more than 25 % of
-//! its size or some worker is short of buffers.
+//! touches few pages. A worker that finds B(*i*, *j*) empty does not take from another list, unless
+//! the pool is a sharing one, of which the paper says that it would degenerate to a sender pool.
+//! After fossil collection, a worker returns the buffers that a list has gained, if they are more
+//! than a part of its size (25 % in the paper) or some worker is short of buffers.
 //!
 //! Only in a lasting shortage do buffers pass through the stock to other workers. After that, every
 //! B(*i*, *j*) gets its former size again; its memory may then be in several pieces.
 
 use super::{Parts, PoolSide, Shared};
 
-/// A list may gain this fraction of its size.
-const GAIN: f64 = 0.25;
 /// The first size of a list if there is no limit.
 const FIRST: u32 = 8;
 
@@ -28,10 +27,9 @@ struct Part {
 
 impl Part {
     /// How many buffers it has gained, with `more` that are not in it, if they are to be returned.
-    fn surplus(&self, more: usize, short: bool) -> usize {
+    fn surplus(&self, more: usize, may_gain: f64) -> usize {
         let gain = (self.free.len() + more).saturating_sub(self.size);
-        let much = if short { 0.0 } else { GAIN * self.size as f64 };
-        if gain as f64 > much { gain } else { 0 }
+        if gain as f64 > may_gain * self.size as f64 { gain } else { 0 }
     }
 }
 
@@ -41,16 +39,27 @@ pub(crate) struct Partitioned<'a> {
     shared: &'a Shared,
     me: usize,
     parts: Vec<Part>,
+    /// A list may gain this part of its size.
+    gain: f64,
+    /// Whether an empty list is helped out by the others of this worker.
+    sharing: bool,
 }
 
 impl<'a> Partitioned<'a> {
-    pub(crate) fn new(shared: &'a Shared, me: usize, division: &Parts) -> Self {
+    pub(crate) fn new(
+        shared: &'a Shared,
+        me: usize,
+        division: &Parts,
+        gain: f64,
+        sharing: bool,
+    ) -> Self {
         let mut parts = vec![Part::default(); shared.plan.workers];
         if shared.stock.is_limited() {
             divide(&mut parts, shared, me, division);
         }
         debug_assert!(me < parts.len(), "worker {me} has no part for itself");
-        Self { shared, me, parts }
+        debug_assert!((0.0..=1.0).contains(&gain), "a part of {gain}");
+        Self { shared, me, parts, gain, sharing }
     }
 
     /// Looks for buffers on the shelf and in the stock. Under a limit, the stock has buffers only
@@ -70,6 +79,13 @@ impl<'a> Partitioned<'a> {
         }
     }
 
+    /// A buffer of the longest list of this worker, if the pool is a sharing one.
+    #[cold]
+    fn take_from_another(&mut self) -> Option<u32> {
+        let longest = self.parts.iter_mut().max_by_key(|part| part.free.len());
+        longest.filter(|_| self.sharing)?.free.pop()
+    }
+
     /// Whether there is a free buffer for messages to worker `to`.
     pub(super) fn has_free(&self, to: usize) -> bool {
         !self.parts[to].free.is_empty()
@@ -79,7 +95,7 @@ impl<'a> Partitioned<'a> {
     /// enough to return some.
     pub(super) fn surplus(&self, peer: usize, returned: usize) -> usize {
         debug_assert_ne!(peer, self.me, "a worker returns nothing to itself");
-        self.parts[peer].surplus(returned, false)
+        self.parts[peer].surplus(returned, self.gain)
     }
 
     /// Puts the buffers that others have returned into their parts.
@@ -135,7 +151,7 @@ impl PoolSide for Partitioned<'_> {
         if self.parts[to].free.is_empty() {
             self.refill(to);
         }
-        self.parts[to].free.pop()
+        self.parts[to].free.pop().or_else(|| self.take_from_another())
     }
 
     #[inline]
@@ -149,10 +165,11 @@ impl PoolSide for Partitioned<'_> {
             self.restore();
         }
         let (me, workers) = (self.me, self.parts.len());
+        let may_gain = if short { 0.0 } else { self.gain };
         // Each worker begins with another shelf, so they do not all wait for the same lock.
         for peer in (1..workers).map(|distance| (me + distance) % workers) {
             let part = &mut self.parts[peer];
-            let gain = part.surplus(0, short);
+            let gain = part.surplus(0, may_gain);
             debug_assert!(gain <= part.free.len(), "a part has gained more than it has");
             if gain > 0 {
                 self.shared.shelves[peer].put(part.free.drain(..gain), me);

@@ -40,8 +40,8 @@ impl Shared {
             &Pool::Sender { global_share, quota } => {
                 AnyPool::Sender(sender::Sender::new(self, global_share, quota))
             }
-            Pool::Partitioned { parts, .. } => {
-                AnyPool::Partitioned(partitioned::Partitioned::new(self, me, parts))
+            &Pool::Partitioned { ref parts, gain, sharing, .. } => {
+                AnyPool::Partitioned(partitioned::Partitioned::new(self, me, parts, gain, sharing))
             }
             Pool::Adaptive => AnyPool::Adaptive(adaptive::Adaptive::new(self, me)),
         };

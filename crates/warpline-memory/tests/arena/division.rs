@@ -104,7 +104,7 @@ fn a_shortage_does_not_end_the_division() {
 #[test]
 fn a_user_sets_the_sizes_of_pairs() {
     let parts = Parts::Sizes("5 30\n60 5".parse().expect("a table"));
-    let pool = Pool::Partitioned { parts, on_the_fly: false };
+    let pool = Pool::partitioned(parts, false);
     let arena = Arena::new(PoolPlan::new(pool, 2, Some(1_000)));
     let (mut zero, mut one) = (arena.buffers(0), arena.buffers(1));
     for round in 0..2 {
@@ -125,6 +125,49 @@ fn a_user_sets_the_sizes_of_pairs() {
         for buffers in [&mut zero, &mut one] {
             buffers.give_up();
         }
+    }
+}
+
+/// A list that has gained more than the pool allows gives the buffers back; one that has gained
+/// less keeps them.
+///
+/// Red if the pool does not read its `gain`.
+#[test]
+fn a_list_gains_as_much_as_the_pool_allows() {
+    for (gain, left) in [(0.0, 500), (0.25, 440), (1.0, 440)] {
+        let parts = Parts::Equal;
+        let pool = Pool::Partitioned { parts, on_the_fly: false, gain, sharing: false };
+        let arena = Arena::new(PoolPlan::new(pool, 2, Some(2_000)));
+        let (mut zero, mut one) = (arena.buffers(0), arena.buffers(1));
+        zero.redistribute(false);
+        one.redistribute(false);
+        for n in 0..60 {
+            let sent = zero.fill_with(1, || n).expect("there are more");
+            one.free(sent, 0);
+        }
+        one.redistribute(false);
+        zero.redistribute(false);
+        let sent = (0_u64..).map_while(|n| zero.fill_with(1, || n)).count();
+        assert_eq!(sent, left, "with a gain of {gain}");
+    }
+}
+
+/// In a sharing pool, a worker whose list for a receiver is empty takes from its other lists, and
+/// the buffer goes to another pair of workers. In another one it does not.
+#[test]
+fn a_sharing_pool_takes_from_other_lists() {
+    for (sharing, wanted) in [(false, 250), (true, 500)] {
+        let (parts, on_the_fly, gain) = (Parts::Equal, false, 0.25);
+        let pool = Pool::Partitioned { parts, on_the_fly, gain, sharing };
+        let arena = Arena::new(PoolPlan::new(pool, 2, Some(1_000)));
+        let (mut zero, mut one) = (arena.buffers(0), arena.buffers(1));
+        zero.redistribute(false);
+        one.redistribute(false);
+        let sent: Vec<_> = (0_u64..).map_while(|n| zero.fill_with(1, || n)).collect();
+        assert_eq!(sent.len(), wanted, "sharing: {sharing}");
+        sent.into_iter().for_each(|id| one.free(id, 0));
+        let back = (0_u64..).map_while(|n| one.fill_with(0, || n)).count();
+        assert_eq!(back, if sharing { 1_000 - 500 + wanted } else { 500 }, "sharing: {sharing}");
     }
 }
 

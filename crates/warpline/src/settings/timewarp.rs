@@ -99,7 +99,7 @@ impl TimeWarp {
         };
         fraction("free1", self.flow_control.free1)?;
         fraction("free2", self.flow_control.free2)?;
-        self.pool.fraction().map_or(Ok(()), |(key, share)| fraction(key, share))
+        self.pool.fractions().into_iter().try_for_each(|(key, share)| fraction(key, share))
     }
 
     fn validate_pair_sizes(&self) -> Result<(), ConfigError> {
