@@ -96,7 +96,7 @@ class CommonSettings(TypedDict, total=False):
     pool: Literal["sender", "receiver", "partitioned", "adaptive"] | str | None
     """Where free buffers are kept, and when they return there: sender:quota=N,delta=N (N_buf and Δ
     of GTW) and global-share=F; receiver:local-pool; partitioned:local-share=F or sizes=FILE (a line
-    for each sending worker with a number for each receiving one), and on-the-fly"""
+    for each sending worker with a number for each receiving one), on-the-fly, gain=F and sharing"""
     ranks: int | None
     """Ranks, as threads of this process; with mpirun, its processes are the ranks"""
     saving: Literal["auto", "copy", "incremental", "reverse"] | str | None
