@@ -7,7 +7,7 @@ use warpline_core::Model;
 use crate::{EngineKind, counted::counted, crowd, handling, settings::Balance};
 
 /// The conservative engine refuses a model whose times are so many lookaheads that rounding takes
-/// what a lookahead ensures. A run without an end may come there; see [`Candidate::latest`].
+/// what a lookahead ensures. (A run without an end may have any times.)
 const LOOKAHEADS_MAX: f64 = 1e13;
 
 /// A worker with this number of LPs may have many events in a window.
@@ -55,10 +55,7 @@ impl Candidate {
         end: f64,
     ) -> Vec<Self> {
         let Traits { lps, lookahead, copies_much } = model;
-        let reaches = |lookahead: f64| {
-            lookahead > 0.0 && (end == f64::INFINITY || end < LOOKAHEADS_MAX * lookahead)
-        };
-        let is_conservative = lookahead.is_some_and(reaches);
+        let is_conservative = lookahead.is_some_and(|lookahead| end < LOOKAHEADS_MAX * lookahead);
         let workers = uncrowded(workers, cores).min(lps.max(1));
         let mut all = Vec::new();
         let mut add = |engine, workers| all.push(Self { engine, workers });
@@ -83,15 +80,6 @@ impl Candidate {
             "a candidate would be tried twice: {all:?}"
         );
         all
-    }
-
-    /// The virtual time up to which it can run a model of this lookahead; the engine refuses what
-    /// is an order of magnitude later, so there is time to notice.
-    pub(crate) fn latest(self, lookahead: Option<f64>) -> f64 {
-        match (self.engine, lookahead) {
-            (EngineKind::Conservative, Some(lookahead)) => LOOKAHEADS_MAX * lookahead,
-            _ => f64::INFINITY,
-        }
     }
 
     /// One engine with this number of workers, and with fewer ones; or only with as many, if that
@@ -174,8 +162,6 @@ mod tests {
         assert_eq!(first(Traits { lookahead: None, ..large }), EngineKind::Speculative);
         assert_eq!(first(Traits { lookahead: None, ..heavy }), EngineKind::Sequential);
         assert_eq!(names(1, 9, Some(1e-12)).len(), 2, "times are too many lookaheads");
-        let endless = Candidate::all(2, (2, 2), Traits { lps: 9, ..large }, f64::INFINITY);
-        assert_eq!(endless[1].engine, EngineKind::Conservative, "of which not all times are late");
         assert_eq!(
             names(5, 9, Some(0.0)).len(),
             4,

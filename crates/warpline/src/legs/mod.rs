@@ -77,8 +77,6 @@ pub(crate) struct Deciding {
     /// The workers of each candidate, and the user's limit.
     workers: Vec<usize>,
     limit: Option<WorkerLimit>,
-    /// The virtual time, since the run began, up to which each candidate may run.
-    latest: Vec<f64>,
 }
 
 impl Deciding {
@@ -101,26 +99,14 @@ impl Deciding {
         });
         let workers = candidates.iter().map(|candidate| candidate.workers).collect();
         let sharing = LoadSharing::new(balance, seed);
-        let latest = vec![f64::INFINITY; count];
-        Self { chooser, choice, sharing, workers, limit: None, latest }
-    }
-
-    /// Lets no candidate of a run without an end go on to times that its engine refuses.
-    fn bound(&mut self, candidates: &[Candidate], lookahead: Option<f64>, start: Start) {
-        if self.chooser == Chooser::Trials {
-            let latest = |candidate: &Candidate| candidate.latest(lookahead) - start.time;
-            self.latest = candidates.iter().map(latest).collect();
-        }
+        Self { chooser, choice, sharing, workers, limit: None }
     }
 
     /// Whether the leg is over.
     fn look(&mut self, progress: &Progress, hint: Hint) -> bool {
-        let time = progress.virtual_time.get();
-        let is_late = self.latest.iter().any(|&latest| time > latest);
-        if self.limit.is_some() || is_late {
-            let most = self.limit.as_ref().map_or(usize::MAX, WorkerLimit::workers);
-            let (workers, latest) = (&self.workers, &self.latest);
-            self.choice.allow(|number| workers[number] <= most && time <= latest[number]);
+        if let Some(limit) = &self.limit {
+            let most = limit.workers();
+            self.choice.allow(|candidate| self.workers[candidate] <= most);
         }
         // Both look: what the other one wants is no reason not to see how far the run is.
         self.choice.note(hint);
@@ -148,9 +134,8 @@ pub(crate) fn carry_out<M: Model, B: Buffer<Message<M>>>(
         let candidates = &*candidates;
         let mut deciding = Deciding::on(candidates, chooser, balance, run.settings.seed);
         deciding.limit.clone_from(&watch.limit);
-        let start = from.as_ref().map_or_else(Start::default, Start::of);
-        deciding.bound(candidates, run.model.lookahead(), start);
         let deciding = Arc::new(Mutex::new(deciding));
+        let start = from.as_ref().map_or_else(Start::default, Start::of);
         if balance != Balance::Off {
             let looks = Arc::clone(&deciding);
             watch.leg_end = Some(Box::new(move |progress, hint| {
@@ -406,33 +391,6 @@ mod tests {
                 wall,
             })
         })
-    }
-
-    /// A run without an end leaves windows that need the lookahead before it comes to times at
-    /// which rounding takes that. (Red if `look` allows all candidates at all times.)
-    #[test]
-    fn late_times_are_not_for_windows() {
-        let (end, lookahead) = (f64::INFINITY, Some(1e-9));
-        let model = Traits { lps: 1000, lookahead, copies_much: false };
-        let candidates = Candidate::all(2, (2, 2), model, end);
-        assert_eq!(candidates[0].engine, EngineKind::Conservative);
-        let mut deciding = Deciding::on(&candidates, Chooser::Trials, Balance::Off, 1);
-        deciding.bound(&candidates, lookahead, Start::default());
-        deciding.choice.begin_leg();
-        let mut look = |virtual_time, millis| {
-            let committed_events = 1000 * millis;
-            let progress = Progress {
-                virtual_time: VirtualTime::new(virtual_time).expect("a time"),
-                end: VirtualTime::MAX,
-                committed_events,
-                processed_events: committed_events,
-                wall: Duration::from_millis(millis),
-            };
-            deciding.look(&progress, Hint::Handling(None))
-        };
-        assert!(!look(9e3, 1), "the leg goes on");
-        assert!(look(2e4, 2), "the leg is over");
-        assert_ne!(candidates[deciding.choice.begin_leg()].engine, EngineKind::Conservative);
     }
 
     /// `auto` tries others soon, whichever engine begins; one that the user has named works alone
