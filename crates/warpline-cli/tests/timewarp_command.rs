@@ -63,7 +63,7 @@ fn sizes_of_pairs_come_from_a_file() {
     for (text, says) in [
         ("1 2\n3", "line 2 has 1 numbers, but must have 2"),
         ("1 2\n3 four", "line 2: `four` must be a number"),
-        ("1 2 3\n4 5 6\n7 8 9", "a table for all 2 workers"),
+        ("1 2 3\n4 5 6\n7 8 9", "a table for 2 workers"),
     ] {
         fs::write(&file, text).expect("writable");
         refuses(&line, 2, &["sizes", says]);
