@@ -152,8 +152,8 @@ def test_the_laboratory_has_tables(tmp_path: Path) -> None:
     told: list[float] = []
     settings = dict(quick=True, workers=[1, 3], samples=1, payload=8)
     found = wl.lab("fig3", output=tmp_path, progress=lambda part, _: told.append(part), **settings)
-    # Four pools with one and three workers.
-    assert len(found.table) == 8 and set(found.table.column("workers")) == {1, 3}
+    # Four pools, four amounts of memory each, with one and three workers.
+    assert len(found.table) == 32 and set(found.table.column("workers")) == {1, 3}
     assert found.table == wl.Table.read_csv(tmp_path / "fig3.csv")
     assert "## The paper" in found.text and found._repr_markdown_() == found.text
     assert told == sorted(told) and told and told[-1] < 1
