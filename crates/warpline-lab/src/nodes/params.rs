@@ -27,7 +27,7 @@ pub struct NodeParams {
     pub overhead_ns: f64,
     /// LPs may move this many times in the part of the run that is replayed.
     pub looks: u32,
-    /// LPs move when the busiest worker has had this many times the mean to do in [`LOOKS`] looks
+    /// LPs move when the busiest worker has had this many times the mean to do in `LOOKS` looks
     /// in a row.
     pub uneven: f64,
 }
