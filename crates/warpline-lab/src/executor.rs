@@ -1,9 +1,8 @@
 //! The engines of the laboratory's runs with their settings, and a run by one of them.
 //!
-//! `sampling` runs them here, on threads, `mpi` runs [`Ranks`] as processes, and `network` runs
-//! those that have a [`Network`].
+//! `sampling` runs them here, on threads, and `mpi` runs [`Ranks`] as processes.
 
-use std::{sync::atomic::AtomicBool, time::Duration};
+use std::sync::atomic::AtomicBool;
 
 use warpline::{
     AnyModel, Balance, Engine, Report, RunError, Simulation,
@@ -14,6 +13,8 @@ use warpline::{
         SynchronizationKind,
     },
 };
+
+use crate::network::{self, Network};
 
 /// The engine of a run, with its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,15 +42,6 @@ pub struct Ranks {
     pub engine: RankEngine,
     /// The network between them, if they are threads that talk over one that takes time.
     pub network: Option<Network>,
-}
-
-/// How long messages between ranks take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Network {
-    /// From the time when a parcel is sent to the time when it arrives.
-    pub latency: Duration,
-    /// What sending a parcel takes its sender.
-    pub start_up: Duration,
 }
 
 /// An engine that runs on several ranks.
@@ -220,6 +212,9 @@ impl Executor {
             simulation = simulation.memory(bytes);
         }
         let report = match self {
+            &Self::Ranks(Ranks { count, network: Some(network), .. }) => {
+                simulation.run_on_ends(network::ends(network, count))?
+            }
             Self::Ranks(Ranks { count, .. }) => simulation.run_on_ranks(*count)?,
             _ => simulation.run()?,
         };
@@ -227,7 +222,7 @@ impl Executor {
     }
 
     /// The engine with its settings.
-    pub(crate) fn engine(self) -> Engine {
+    fn engine(self) -> Engine {
         match self {
             Self::Sequential(pending) => warpline::Sequential { pending }.into(),
             Self::Conservative(conservative)

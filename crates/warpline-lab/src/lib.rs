@@ -52,11 +52,10 @@ pub mod yardstick;
 pub use claim::{Basis, Claim, Origin, Test, Verdict};
 pub use constant::{Constant, Provenance};
 pub use error::LabError;
-pub use executor::{
-    Conservative, Executor, GVT_WHEN_SHORT, Limit, Network, RankEngine, Ranks, TimeWarp,
-};
+pub use executor::{Conservative, Executor, GVT_WHEN_SHORT, Limit, RankEngine, Ranks, TimeWarp};
 pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::Host;
+pub use network::Network;
 pub use plot::{Axis, Curve, Dot, Plot, Scale};
 pub use rule::{Bounds, CHANCE, LEVEL, Outcome};
 pub use run::{files, run};

@@ -1,9 +1,9 @@
 //! A network between ranks that takes time: what the machines of the runtime paper had, and threads
 //! that share memory have not.
 //!
-//! [`sampling`](crate::sampling) runs the points here whose [`Ranks`] have a [`Network`]. Ranks are
-//! threads of this process. A parcel takes its sender a start-up time, in which that does nothing
-//! else, and arrives a latency after it was sent.
+//! [`executor`](crate::executor) runs [`Ranks`](crate::Ranks) that have a [`Network`] on its
+//! [`ends`], as threads of this process. A parcel takes its sender a start-up time, in which that
+//! does nothing else, and arrives a latency after it was sent.
 //!
 //! # Invariants
 //!
@@ -13,36 +13,41 @@
 use std::{
     collections::VecDeque,
     hint,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
-    thread,
-    time::Instant,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
-use warpline::{RunError, Simulation};
-use warpline_models::catalog::ModelParams;
 use warpline_net::{Address, NetError, Parcel, Received, ThreadTransport, Transport, network};
 
-use crate::{Executor, Network, Ranks, executor::Outcome};
+/// How long messages between ranks take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Network {
+    /// From the time when a parcel is sent to the time when it arrives.
+    pub latency: Duration,
+    /// What sending a parcel takes its sender.
+    pub start_up: Duration,
+}
+
+/// One for the worker of a rank, and one for the rank itself.
+const PORTS: usize = 2;
 
 /// When the parcels of each address arrive, by rank and then by port.
 type Arrivals = Vec<Vec<Mutex<VecDeque<Instant>>>>;
 
 /// One rank's end of such a network.
 #[derive(Debug)]
-struct Slow {
+pub(crate) struct Slow {
     inner: ThreadTransport,
     network: Network,
     arrivals: Arc<Arrivals>,
 }
 
-impl Slow {
-    /// The ends of a network.
-    fn network(network_of: Network, ranks: usize, ports: usize) -> Vec<Self> {
-        let queues = || (0..ports).map(|_| Mutex::default()).collect();
-        let arrivals = Arc::new((0..ranks).map(|_| queues()).collect());
-        let end = |inner| Self { inner, network: network_of, arrivals: Arc::clone(&arrivals) };
-        network(ranks, ports).into_iter().map(end).collect()
-    }
+/// The ends of such a network, for ranks of one worker each.
+pub(crate) fn ends(network_of: Network, ranks: usize) -> Vec<Slow> {
+    let queues = || (0..PORTS).map(|_| Mutex::default()).collect();
+    let arrivals: Arc<Arrivals> = Arc::new((0..ranks).map(|_| queues()).collect());
+    let end = |inner| Slow { inner, network: network_of, arrivals: Arc::clone(&arrivals) };
+    network(ranks, PORTS).into_iter().map(end).collect()
 }
 
 impl Transport for Slow {
@@ -79,8 +84,7 @@ impl Transport for Slow {
             }
             queue.pop_front();
         }
-        let received = self.inner.receive(port)?;
-        Ok(received)
+        self.inner.receive(port)
     }
 
     fn abandon(&self) {
@@ -88,43 +92,8 @@ impl Transport for Slow {
     }
 }
 
-/// Runs a model on ranks of one worker each that talk over such a network; `None` if the run was
-/// interrupted.
-pub(crate) fn run(
-    ranks: Ranks,
-    network: Network,
-    params: &ModelParams,
-    end: f64,
-    seed: u64,
-    stop: &AtomicBool,
-) -> Result<Option<Outcome>, RunError> {
-    // One port more than a rank has workers.
-    let mut ends = Slow::network(network, ranks.count, 2).into_iter();
-    let work = |transport: &Slow| {
-        let engine = Executor::Ranks(ranks).engine();
-        let simulation = Simulation::new(params.model()?).engine(engine).seed(seed);
-        let report = simulation.end(end).stop_when(stop).run_across(transport);
-        if matches!(report, Err(RunError::Net(_))) {
-            transport.abandon();
-        }
-        report
-    };
-    let work = &work;
-    let first = ends.next();
-    thread::scope(|scope| {
-        let others: Vec<_> = ends.map(|end| scope.spawn(move || work(&end).map(drop))).collect();
-        let report = first.map_or(Ok(None), |end| work(&end))?;
-        for other in others {
-            other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        }
-        Ok(report.and_then(|report| Outcome::of(&report)))
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     /// Parcels keep their order, and none is there before its time (SLOW-A).
@@ -132,7 +101,7 @@ mod tests {
     fn parcels_arrive_late_and_in_order() {
         let latency = Duration::from_millis(20);
         let slow = Network { latency, start_up: Duration::from_millis(1) };
-        let ends = Slow::network(slow, 2, 2);
+        let ends = ends(slow, 2);
         let begun = Instant::now();
         for number in 0..3_u8 {
             let parcel = Parcel::with_body(7, 0, &[number]);

@@ -11,12 +11,12 @@ use warpline::{AnyModel, ConfigError, Only, RunError, digest::CommitDigest};
 use warpline_models::catalog::ModelParams;
 
 use crate::{
-    Executor, Ranks, Settings, Watch,
+    Executor, Settings, Watch,
     counters::{self, Counts, NAMES},
     error::LabError,
     executor::Outcome,
     hogging::Hogging,
-    mpi, network,
+    mpi,
 };
 
 /// The model of a run.
@@ -58,7 +58,6 @@ impl Setup {
         watch: &dyn Watch,
     ) -> Result<(Outcome, Counts), LabError> {
         let Self { model, end, executor } = self;
-        let failed = |source| LabError::Run { what: what.to_owned(), source: Box::new(source) };
         let (outcome, counts) = match (&settings.over_mpi, executor, model) {
             (Some(program), Executor::Ranks(ranks), Workload::Shipped(params))
                 if ranks.network.is_none() =>
@@ -70,21 +69,15 @@ impl Setup {
                 // The counters are those of this process.
                 (Some(outcome), [None; NAMES.len()])
             }
-            (
-                _,
-                &Executor::Ranks(ranks @ Ranks { network: Some(network), .. }),
-                Workload::Shipped(params),
-            ) => {
-                let run =
-                    || network::run(ranks, network, params, *end, settings.seed, watch.stop());
-                let (outcome, counts) = counters::count(run);
-                (outcome.map_err(failed)?, counts)
-            }
             _ => {
                 let model = model.model()?;
                 let run = || executor.run(model, *end, settings.seed, watch.stop());
                 let (outcome, counts) = counters::count(run);
-                (outcome.map_err(failed)?, counts)
+                let outcome = outcome.map_err(|source| LabError::Run {
+                    what: what.to_owned(),
+                    source: Box::new(source),
+                })?;
+                (outcome, counts)
             }
         };
         // Ordering: Relaxed; the flag publishes nothing but itself.

@@ -243,28 +243,55 @@ impl<M: Runnable> Simulation<'_, M> {
     pub fn run_on_ranks(&mut self, ranks: usize) -> Result<Report<M::Output>, RunError> {
         ConfigError::check(ranks > 0, "ranks", ranks, "1 or more")?;
         let Self { model, settings, watch, .. } = self;
-        let model = &*model;
         let settings = after_trial(|trial| model.count(trial), settings)?;
         let (few, settings) = thread_ranks::uncrowded(ranks, &settings);
-        let workers = settings.engine.workers();
-        if let Some(timeline) = &watch.timeline {
-            timeline.prepare(0..few, workers);
-        }
-        let (stop, timeline) = (watch.stop, watch.timeline.clone());
-        let run = |end: &dyn Transport, watch: &mut Watch<'_>| {
-            let ranks = &Ranks::of(end).sharing_cores(few);
-            model.execute(Job { settings: &settings, watch, ranks })
-        };
-        let other = |end: &dyn Transport| {
-            let mut watch = Watch { stop, timeline: timeline.clone(), ..Watch::default() };
-            run(end, &mut watch).map(drop)
-        };
-        let report = thread_ranks::on_threads(few, workers, |end| run(end, watch), other)?;
-        let mut report = report.unwrap_or_else(|| unreachable!("rank 0 gets the report"));
-        debug_assert_eq!(report.ranks, few, "RANK-A: a rank is not in the report");
+        let ends = thread_ranks::ends(few, settings.engine.workers());
+        let mut report = on_ends(model, &settings, watch, ends)?;
         report.details.remarks.extend(crowd::remark("rank", ranks, few));
         Ok(report)
     }
+
+    /// Does so on the ends of any network, one for each rank, with a port more than a rank has
+    /// workers: one that is slow, loses its ranks, or counts what they say.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run_across`](Self::run_across), as rank 0 sees them.
+    pub fn run_on_ends(
+        &mut self,
+        ends: Vec<impl Transport>,
+    ) -> Result<Report<M::Output>, RunError> {
+        ConfigError::check(!ends.is_empty(), "ranks", ends.len(), "1 or more")?;
+        let Self { model, settings, watch, .. } = self;
+        let settings = after_trial(|trial| model.count(trial), settings)?;
+        on_ends(model, &settings, watch, ends)
+    }
+}
+
+/// Runs a model on ranks that are threads, each with an end of the same network.
+fn on_ends<M: Runnable>(
+    model: &M,
+    settings: &Settings,
+    watch: &mut Watch<'_>,
+    ends: Vec<impl Transport>,
+) -> Result<Report<M::Output>, RunError> {
+    let ranks = ends.len();
+    if let Some(timeline) = &watch.timeline {
+        timeline.prepare(0..ranks, settings.engine.workers());
+    }
+    let (stop, timeline) = (watch.stop, watch.timeline.clone());
+    let run = |end: &dyn Transport, watch: &mut Watch<'_>| {
+        let ranks = &Ranks::of(end).sharing_cores(ranks);
+        model.execute(Job { settings, watch, ranks })
+    };
+    let other = |end: &dyn Transport| {
+        let mut watch = Watch { stop, timeline: timeline.clone(), ..Watch::default() };
+        run(end, &mut watch).map(drop)
+    };
+    let report = thread_ranks::on_threads(ends, |end| run(end, watch), other)?;
+    let report = report.unwrap_or_else(|| unreachable!("rank 0 gets the report"));
+    debug_assert_eq!(report.ranks, ranks, "RANK-A: a rank is not in the report");
+    Ok(report)
 }
 
 impl<'a, M: Model> Simulation<'a, M> {

@@ -1,11 +1,11 @@
 //! Ranks that are threads of this program: their network, and their threads.
 //!
-//! Called by [`Simulation::run_on_ranks`](crate::Simulation::run_on_ranks), and for the steps of
-//! sessions.
+//! Called by [`Simulation::run_on_ranks`](crate::Simulation::run_on_ranks) and
+//! [`run_on_ends`](crate::Simulation::run_on_ends), and for the steps of sessions.
 
 use std::{borrow::Cow, panic, thread};
 
-use warpline_net::{Transport, network};
+use warpline_net::{ThreadTransport, Transport, network};
 
 use crate::{ConfigError, RunError, crowd, run::threads, settings::Settings};
 
@@ -27,17 +27,22 @@ pub(crate) fn uncrowded(ranks: usize, settings: &Settings) -> (usize, Cow<'_, Se
     (few, Cow::Owned(settings.with(engine)))
 }
 
-/// Lets the first rank work on this thread, and each other one on a thread of its own, with an end
-/// of one network each. If a rank cannot talk any more, no other waits for it.
-pub(crate) fn on_threads<T>(
-    ranks: usize,
-    workers: usize,
-    first: impl FnOnce(&dyn Transport) -> Result<T, RunError>,
-    other: impl Fn(&dyn Transport) -> Result<(), RunError> + Sync,
-) -> Result<T, RunError> {
-    debug_assert!(ranks > 0, "RANK-A: nobody would report");
+/// The ends of a network of so many ranks, each with so many workers.
+pub(crate) fn ends(ranks: usize, workers: usize) -> Vec<ThreadTransport> {
     // One port of each rank is for the ranks themselves.
-    let mut ends = network(ranks, workers.saturating_add(1)).into_iter();
+    network(ranks, workers.saturating_add(1))
+}
+
+/// Lets the first rank work on this thread, and each other one on a thread of its own, with one of
+/// these ends of a network each. If a rank cannot talk any more, no other waits for it.
+pub(crate) fn on_threads<R>(
+    ends: Vec<impl Transport>,
+    first: impl FnOnce(&dyn Transport) -> Result<R, RunError>,
+    other: impl Fn(&dyn Transport) -> Result<(), RunError> + Sync,
+) -> Result<R, RunError> {
+    debug_assert!(!ends.is_empty(), "RANK-A: nobody would report");
+    let ranks = ends.len();
+    let mut ends = ends.into_iter();
     let here = ends.next();
     let other = &other;
     thread::scope(|scope| {

@@ -115,11 +115,18 @@ pub(super) fn test_knee(claim: Claim, curve: &Curve, wanted: Bounds) -> Claim {
 /// The first one is plotted; claims are tested with both, so that the estimate decides none.
 pub(super) const MESSAGE_BYTES: [usize; 2] = [512, 1_000];
 
-/// Claims that are tested with both sizes of messages: those of the second one as further places.
-pub(super) fn with_both_sizes([first, second]: [Vec<Claim>; 2]) -> Vec<Claim> {
-    let pairs = first.into_iter().zip(second);
-    let what = format!("messages of {} bytes", MESSAGE_BYTES[1]);
-    pairs.map(|(first, second)| first.tested_too(&what, second)).collect()
+/// What is computed with the first size of messages, and its claims, which are tested with both:
+/// those of the second one as further places.
+pub(super) fn with_both_sizes<T>(
+    compute: impl Fn(usize) -> Result<T, LabError>,
+    claims: impl Fn(&T) -> Vec<Claim>,
+) -> Result<(T, Vec<Claim>), LabError> {
+    let [first, second] = MESSAGE_BYTES;
+    let (computed, other) = (compute(first)?, compute(second)?);
+    let what = format!("messages of {second} bytes");
+    let pairs = claims(&computed).into_iter().zip(claims(&other));
+    let claims = pairs.map(|(first, second)| first.tested_too(&what, second)).collect();
+    Ok((computed, claims))
 }
 
 /// The constants of all figures of the model of the machine. The time of a page miss is fitted, and

@@ -40,9 +40,8 @@ impl<S: MemorySystem> Figure for Fig5<S> {
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let [first, second] = computed::MESSAGE_BYTES;
-        let (plot, table) = self.misses(lab, first)?;
-        let (other, _) = self.misses(lab, second)?;
-        let claims = computed::with_both_sizes([claims(&plot), claims(&other)]);
+        let ((plot, table), claims) =
+            computed::with_both_sizes(|bytes| self.misses(lab, bytes), |(plot, _)| claims(plot))?;
         let mut constants = computed::constants();
         constants.extend([
             Constant::paper("256 LPs, 1024 events, 8 processors, a million events", "section 4"),

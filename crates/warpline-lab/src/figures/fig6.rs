@@ -39,9 +39,8 @@ impl<S: MemorySystem> Figure for Fig6<S> {
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let [first, second] = computed::MESSAGE_BYTES;
-        let (plot, table) = self.misses(lab, first)?;
-        let (other, _) = self.misses(lab, second)?;
-        let claims = computed::with_both_sizes([claims(&plot), claims(&other)]);
+        let ((plot, table), claims) =
+            computed::with_both_sizes(|bytes| self.misses(lab, bytes), |(plot, _)| claims(plot))?;
         let mut constants = computed::constants();
         constants.extend([
             Constant::paper("neighborhoods of 1, 2 and 4; knees at 100, 67 and 40 MB", "section 4"),

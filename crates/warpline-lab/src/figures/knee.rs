@@ -39,9 +39,10 @@ impl<S: MemorySystem> Figure for Knee<S> {
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let [first, second] = computed::MESSAGE_BYTES;
-        let (plot, table) = self.misses(lab, first)?;
-        let (other, _) = self.misses(lab, second)?;
-        let claims = computed::with_both_sizes([claims(&plot.curves), claims(&other.curves)]);
+        let ((plot, table), claims) = computed::with_both_sizes(
+            |bytes| self.misses(lab, bytes),
+            |(plot, _)| claims(&plot.curves),
+        )?;
         let mut constants = computed::constants();
         constants.extend([
             Constant::paper("256 LPs, 1024 events, a million of them", "section 4"),

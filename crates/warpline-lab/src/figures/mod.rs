@@ -2,12 +2,14 @@
 //!
 //! | figure | file | data |
 //! |---|---|---|
-//! | 1, 2, 5, 6 of the buffer paper | `fig1` … `fig6` | [`Replay`]: traced runs on the paper's machine |
+//! | 1, 2, 5, 6 of the buffer paper | `fig1` … `fig6` | [`Replay`]: traced runs on that machine |
 //! | the knee of 5 by processors (section 4) | `knee` | the same |
 //! | 3, 4, 7, 8 of the buffer paper | `fig3` … `fig8` | real runs |
-//! | memory and numbers of pools (buffer paper, in words) | `pool_memory`, `pool_parameters` | runs in turn, and real ones |
+//! | pools' memory (buffer paper, in words) | `pool_memory` | runs in turn |
+//! | pools' numbers (buffer paper, in words) | `pool_parameters` | real runs |
 //! | 1 of the GTW paper | `gtw_fig1` | real runs |
-//! | GVT thrashing, batches and quotas (GTW paper, in words) | `gtw_thrashing`, `gtw_parameters` | real runs |
+//! | GVT thrashing (GTW paper, in words) | `gtw_thrashing` | real runs |
+//! | batches and quotas (GTW paper, in words) | `gtw_parameters` | real runs |
 //! | 5 and 6 of the portable-runtime paper | `runtime_fig5`, `runtime_fig6` | real runs |
 //! | 5 beyond the cores of this machine | `runtime_path` | bounds: the longest chains of events |
 //! | the paper's section 2 | `runtime_feedback` | real runs |

@@ -124,8 +124,8 @@ pub(super) fn step<M: Model, E: Engines>(
             let other = |end: &dyn Transport| {
                 serve::<M, E>(model, &settings, || Ranks::of(end).sharing_cores(ranks))
             };
-            let workers = settings.engine.workers();
-            let mut report = thread_ranks::on_threads(ranks, workers, first, other)?;
+            let ends = thread_ranks::ends(ranks, settings.engine.workers());
+            let mut report = thread_ranks::on_threads(ends, first, other)?;
             report.details.remarks.extend(crowd::remark("rank", asked, ranks));
             Ok(report)
         }

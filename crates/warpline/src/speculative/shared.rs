@@ -306,8 +306,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         let outcome = panics::catch(|| code(worker));
         let context = context(worker);
         let Err(halt) = context.cut_off.settle(outcome) else { return true };
-        let (engine, seed) = (EngineKind::Speculative.name(), self.settings.seed);
-        let place = Place { lp: context.lp, event: context.event, engine, worker: me, seed };
+        let place = self.place_of_error(me, context.lp, context.event);
         let error = match halt {
             Halt::Fault(fault) => ModelError { fault, place }.into(),
             Halt::OutOfBuffers => self.out_of_buffers(place),
@@ -339,8 +338,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
     /// Notes that an LP, if it is known, has run differently when it handled its events again.
     #[cold]
     pub(super) fn fail_to_repeat(&self, me: usize, lp: Option<LpId>, event: Option<EventKey>) {
-        let (engine, seed) = (EngineKind::Speculative.name(), self.settings.seed);
-        let place = Place { lp, event, engine, worker: me, seed };
+        let place = self.place_of_error(me, lp, event);
         let order = match (lp, event) {
             (_, Some(event)) => FailureOrder::Event(event),
             (Some(lp), None) => FailureOrder::Start(lp),
@@ -351,9 +349,15 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
 
     /// Notes that all workers together hold more events than the memory limit allows.
     pub(super) fn fail_for_memory(&self) {
-        let (engine, seed) = (EngineKind::Speculative.name(), self.settings.seed);
-        let place = Place { lp: None, event: None, engine, worker: 0, seed };
+        let place = self.place_of_error(0, None, None);
         self.failure.note(FailureOrder::End, self.out_of_buffers(place));
+    }
+
+    /// Where something has failed at a worker.
+    fn place_of_error(&self, worker: usize, lp: Option<LpId>, event: Option<EventKey>) -> Place {
+        debug_assert!(worker < self.workers(), "there is no worker {worker}");
+        let (engine, seed) = (EngineKind::Speculative.name(), self.settings.seed);
+        Place { lp, event, engine, worker, seed }
     }
 
     /// The failure of a run that holds more events than the memory limit allows.
