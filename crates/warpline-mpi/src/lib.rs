@@ -26,6 +26,7 @@
 //! | `functions` | The table of MPI's functions, filled from a library that is loaded. |
 //! | `loading` | Loads a library, and finds out which binary interface it has. |
 //! | `calls` | The calls of MPI in terms of words, the same for all binary interfaces. |
+//! | `unread` | What the launcher has not read yet of what this process has written. |
 //! | `library` | The safe interface: buffers belong to transfers, and MPI begins and ends once. |
 //!
 //! # References
@@ -41,6 +42,7 @@ mod launch;
 mod library;
 mod loading;
 mod search;
+mod unread;
 
 use std::path::PathBuf;
 

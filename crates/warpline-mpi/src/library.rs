@@ -28,7 +28,7 @@ use std::{
 use crate::{
     LIBRARY_VARIABLE, MpiError,
     calls::{Calls, Found},
-    launched_by_mpi, loading,
+    launched_by_mpi, loading, unread,
 };
 
 /// Whether this process has or had a [`Library`], because MPI can be initialized only once.
@@ -214,8 +214,10 @@ impl Library {
         Ok(Ok(buffer))
     }
 
-    /// Ends all ranks at once with this exit status.
+    /// Ends all ranks at once with this exit status. What this process has written before is not
+    /// lost: the launcher has read it.
     pub fn abort(&mut self, status: i32) -> ! {
+        unread::wait();
         self.calls.abort(status);
         // Reached only if MPI failed to abort. The launcher ends all ranks when one ends like this.
         process::exit(status)
