@@ -4,6 +4,8 @@
 //! Called by [`engines`](crate::engines).
 
 #[cfg(test)]
+mod late_times;
+#[cfg(test)]
 mod simulated;
 
 use std::time::{Duration, Instant};
@@ -12,7 +14,8 @@ use warpline_core::Model;
 use warpline_net::Aggregation;
 
 use crate::{
-    Auto, Conservative, EngineKind, Sequential, Speculative, TimeWarp, conservative,
+    Auto, Conservative, EngineKind, Sequential, Speculative, TimeWarp,
+    conservative::{self, LateTimes},
     cut::{Ended, Leg, Whole},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     legs::{self, Candidate, Carrier, Chooser, Task, Traits},
@@ -121,7 +124,8 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for EveryEngine<'_, M
                     balance,
                 };
                 let settings = &settings.with(engine);
-                conservative::leg(model, settings, ranks, watch, started, (cut, loads))
+                let beginning = ((cut, loads), LateTimes::EndLeg);
+                conservative::leg(model, settings, ranks, watch, started, beginning)
             }
             EngineKind::Speculative => {
                 let engine = Speculative {

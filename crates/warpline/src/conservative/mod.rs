@@ -57,6 +57,16 @@ pub(crate) fn run<M: Model>(
     }
 }
 
+/// What a leg does where times are so late, in lookaheads, that rounding may put an event and its
+/// cause into one window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LateTimes {
+    /// The run fails where that happens.
+    Fail,
+    /// The leg ends before it can happen: another engine goes on.
+    EndLeg,
+}
+
 /// Runs `model` with windows from a cut on, or from its start, until it is told to hand over.
 pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
     model: &M,
@@ -64,14 +74,18 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
     ranks: &Ranks<'_>,
     watch: &mut Watch<'_>,
     started: Instant,
-    beginning: Beginning<M::Lp, B>,
+    (beginning, late_times): (Beginning<M::Lp, B>, LateTimes),
 ) -> Result<Leg<M, Event<B>>, Failure> {
     let (mode, bytes) = (SynchronizationKind::Windows, windows::Shared::<M, B>::EVENT_BYTES);
     let make = || {
         let owned = owned_by_pending::<M, B>(beginning.0.as_ref());
         let common = Common::new(model, settings, ranks, mode, bytes, beginning)?;
         common.memory.take_over(0, owned);
-        windows::Shared::<M, B>::make(common, None)
+        let mut shared = windows::Shared::<M, B>::make(common, None)?;
+        if late_times == LateTimes::EndLeg {
+            shared.leave_late_windows();
+        }
+        Ok(shared)
     };
     let shared = run::at_start(&settings.parallel(), make)?;
     algorithm::leg(&shared, watch, started)
@@ -129,7 +143,8 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
         let settings = self.settings;
         let engine = Conservative { workers, placement, pin, ..settings.engine.clone() };
         let &Run { model, ranks, started, .. } = self.run;
-        leg(model, &settings.with(engine), ranks, watch, started, (cut, loads))
+        let beginning = ((cut, loads), LateTimes::Fail);
+        leg(model, &settings.with(engine), ranks, watch, started, beginning)
     }
 }
 

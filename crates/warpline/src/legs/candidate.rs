@@ -4,10 +4,13 @@ use std::fmt;
 
 use warpline_core::Model;
 
-use crate::{EngineKind, counted::counted, crowd, handling, settings::Balance};
+use crate::{
+    EngineKind, conservative::windows::allows_windows, counted::counted, crowd, handling,
+    settings::Balance,
+};
 
-/// The conservative engine refuses a model whose times are so many lookaheads that rounding takes
-/// what a lookahead ensures. (A run without an end may have any times.)
+/// Windows do not go on to times that are so many lookaheads that rounding takes what a lookahead
+/// ensures. (A run without an end may have any times: there a leg ends before that.)
 const LOOKAHEADS_MAX: f64 = 1e13;
 
 /// A worker with this number of LPs may have many events in a window.
@@ -55,7 +58,9 @@ impl Candidate {
         end: f64,
     ) -> Vec<Self> {
         let Traits { lps, lookahead, copies_much } = model;
-        let is_conservative = lookahead.is_some_and(|lookahead| end < LOOKAHEADS_MAX * lookahead);
+        let is_early = |lookahead| end.is_infinite() || end < LOOKAHEADS_MAX * lookahead;
+        let is_conservative =
+            lookahead.is_some_and(|lookahead| allows_windows(lookahead) && is_early(lookahead));
         let workers = uncrowded(workers, cores).min(lps.max(1));
         let mut all = Vec::new();
         let mut add = |engine, workers| all.push(Self { engine, workers });
@@ -167,6 +172,12 @@ mod tests {
             4,
             "5, 2 and 1 workers, and the sequential engine"
         );
+        let endless = |lookahead| {
+            let model = Traits { lookahead: Some(lookahead), ..large };
+            Candidate::all(2, (2, 2), model, f64::INFINITY)[0].engine
+        };
+        assert_eq!(endless(1e-12), EngineKind::Conservative, "times may be early");
+        assert_eq!(endless(1e-310), EngineKind::Speculative, "1 cannot be divided by it");
         assert_eq!(names(5, 0, None).len(), 2, "no more workers than LPs, but one");
     }
 

@@ -201,6 +201,9 @@ impl Choice {
             let best = allowed.rev().max_by(|a, b| rate(a).total_cmp(&rate(b)));
             self.promote(best.unwrap_or(self.incumbent), 0.0);
         }
+        if self.known[self.next].is_barred {
+            self.next = self.incumbent;
+        }
     }
 
     /// Lets a candidate do the work from now on. Its rate is 0 if it is not known.

@@ -74,9 +74,11 @@ pub(crate) struct Deciding {
     chooser: Chooser,
     pub(crate) choice: Choice,
     pub(crate) sharing: LoadSharing,
-    /// The workers of each candidate, and the user's limit.
-    workers: Vec<usize>,
+    candidates: Vec<Candidate>,
+    /// The user's limit.
     limit: Option<WorkerLimit>,
+    /// Windows without rollbacks must not run any more.
+    is_too_late: bool,
 }
 
 impl Deciding {
@@ -97,16 +99,31 @@ impl Deciding {
             let Candidate { engine, workers } = candidates[number];
             (workers, engine != EngineKind::Sequential, engine == EngineKind::Speculative)
         });
-        let workers = candidates.iter().map(|candidate| candidate.workers).collect();
         let sharing = LoadSharing::new(balance, seed);
-        Self { chooser, choice, sharing, workers, limit: None }
+        let candidates = candidates.to_vec();
+        Self { chooser, choice, sharing, candidates, limit: None, is_too_late: false }
+    }
+
+    /// The last leg has ended because times are too late for windows without rollbacks.
+    fn note_late_times(&mut self) {
+        self.is_too_late = true;
+        self.bar();
+    }
+
+    /// Bars who must not run.
+    fn bar(&mut self) {
+        let most = self.limit.as_ref().map_or(usize::MAX, WorkerLimit::workers);
+        let Self { candidates, choice, is_too_late, .. } = self;
+        choice.allow(|number| {
+            let Candidate { engine, workers } = candidates[number];
+            workers <= most && !(*is_too_late && engine == EngineKind::Conservative)
+        });
     }
 
     /// Whether the leg is over.
     fn look(&mut self, progress: &Progress, hint: Hint) -> bool {
-        if let Some(limit) = &self.limit {
-            let most = limit.workers();
-            self.choice.allow(|candidate| self.workers[candidate] <= most);
+        if self.limit.is_some() {
+            self.bar();
         }
         // Both look: what the other one wants is no reason not to see how far the run is.
         self.choice.note(hint);
@@ -268,6 +285,9 @@ impl<'r, M: Model> Legs<'r, M> {
                 let committed = leg.cut.committed();
                 let counted = committed_before + sums.parts.totals.committed_events;
                 assert_eq!(committed, counted, "CUT-A: lost or doubled");
+                if leg.is_too_late {
+                    lock(self.deciding).note_late_times();
+                }
                 // An engine without undo logs does not know where those before it ended.
                 log_end = leg.cut.log_end.max(log_end);
                 cut = Some(Cut { log_end, ..leg.cut });

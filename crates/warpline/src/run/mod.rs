@@ -71,7 +71,7 @@ impl<M: Model> Outcome<M> {
         ids: impl Iterator<Item = LpId>,
         settings: &Parallel<'_>,
     ) -> Self {
-        let Leg { interrupted, last_time, totals, details, cut } = leg;
+        let Leg { interrupted, last_time, totals, details, cut, .. } = leg;
         let ids: Vec<_> = ids.take(cut.lps.len()).collect();
         let digest = cut.digest(&ids);
         let totals = Totals { digest, ..totals };

@@ -51,6 +51,7 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>>>(
         debug_assert_eq!(run.sender.pending.len(), 0, "CUT-A: an event is left behind");
     }
     Ok(Leg {
+        is_too_late: false,
         interrupted,
         last_time: run.now,
         totals,

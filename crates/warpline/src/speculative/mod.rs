@@ -309,5 +309,5 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         shared.fail_to_repeat(0, None, None);
         return Err(shared.failure.take());
     }
-    Ok((Leg { interrupted, last_time, totals, details, cut }, width))
+    Ok((Leg { interrupted, is_too_late: false, last_time, totals, details, cut }, width))
 }

@@ -64,6 +64,7 @@ use crate::{
     run::ProgressMonitor,
 };
 pub(super) use shared::Shared;
+pub(crate) use shared::allows_windows;
 use worker::Worker;
 
 /// What a worker of this algorithm counts beside the common counts.
@@ -108,7 +109,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
             balance: sender.remote.as_ref().map_or(0, |remote| remote.balance),
         };
         let mut left = kept.events;
-        if ended == Ended::Interrupted || self.common.settings.leaves_cut {
+        if matches!(ended, Ended::Interrupted | Ended::TooLate) || self.common.settings.leaves_cut {
             sender.calendar.drain_into(&mut left);
         }
         self.common.drop_guarded(move || drop((sender, bucket, outputs)));

@@ -21,6 +21,8 @@ pub(in crate::conservative) struct Shared<'m, M: Model, B> {
     pub(super) workers: usize,
     /// The last window that has events before the end.
     pub(super) last_window: u64,
+    /// The first window that is left to another engine.
+    pub(super) too_late: u64,
     pub(super) grid: Grid,
     pub(super) barrier: Barrier,
     /// The barrier with other ranks, if there are any.
@@ -37,12 +39,19 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
         Ok(Self {
             workers,
             last_window: grid.window(common.end_time().get()),
+            too_late: u64::MAX,
             grid,
             barrier: Barrier::new(workers),
             ranks: RankBarrier::new(&common, wires),
             mail: [mail(), mail()],
             common,
         })
+    }
+
+    /// Ends before rounding may put an event and its cause into one window, and leaves what is left
+    /// to another engine, where the run would fail.
+    pub(in crate::conservative) fn leave_late_windows(&mut self) {
+        self.too_late = Grid::WINDOWS_MAX;
     }
 
     /// Whether there is only one worker in all: then no table of places is needed.
@@ -82,6 +91,11 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
         let mail = &self.mail[(round % 2) as usize][to * self.workers + from];
         work(&mut mail.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Whether a lookahead allows windows.
+pub(crate) fn allows_windows(lookahead: f64) -> bool {
+    Grid::new(lookahead).is_some()
 }
 
 /// The windows that the model's lookahead allows.

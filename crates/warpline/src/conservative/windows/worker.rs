@@ -129,6 +129,9 @@ where
             if lbts > self.shared.last_window || lbts == u64::MAX {
                 return Ended::AtEnd;
             }
+            if lbts >= self.shared.too_late {
+                return Ended::TooLate;
+            }
             self.handle_window(lbts, monitor);
         }
     }

@@ -17,7 +17,7 @@ pub(super) struct Known {
     /// When it may be tried again, and how long it waits after the next trial that it loses.
     pub(super) due: f64,
     pub(super) retry: f64,
-    /// It must not run: it has more workers than the user allows.
+    /// It must not run: it has more workers than the user allows, or times are too late for it.
     pub(super) is_barred: bool,
 }
 
