@@ -220,6 +220,7 @@ impl Choice {
         if self.is_counting() && time - self.time > GAP_LEAST {
             self.gap = self.gap.max(time - self.time);
         }
+        let has_advanced = progress.committed_events > self.committed;
         (self.time, self.committed) = (time, progress.committed_events);
         let virtual_time = progress.virtual_time.get();
         let done = virtual_time / progress.end.get();
@@ -245,7 +246,9 @@ impl Choice {
             return false;
         };
         let (slice, events) = (time - began, self.committed - committed);
-        if slice < self.slice_length(self.now.trial.is_some()) {
+        // An engine with windows commits a whole one at a time: a slice that ended between two such
+        // steps would have too few events, and the next one too many.
+        if !has_advanced || slice < self.slice_length(self.now.trial.is_some()) {
             return false;
         }
         debug_assert!(slice > 0.0, "a rate of no time");

@@ -14,6 +14,7 @@
 //! - `Choice::begin_leg` begins another trial when LPs move: `a_trial_in_pieces_loses_no_more`.
 //! - `Choice::judge` goes on with one that is clearly slower:
 //!   `one_that_is_clearly_slower_has_one_slice`.
+//! - `Choice::look` ends slices where nothing was committed: `a_slice_has_whole_windows`.
 //! - `Choice::fastest_other` finds nobody: `what_was_faster_is_called_back`.
 //! - `Choice::work` notes no change: `a_change_of_the_rate_calls_for_trials`.
 //! - `Lag::pays_for` says yes, or `Choice::slice_length` leaves out gaps:
@@ -112,6 +113,24 @@ fn progress(time: f64, committed: f64, events: f64) -> Progress {
         committed_events: committed as u64,
         processed_events: committed as u64,
         wall: Duration::from_secs_f64(time),
+    }
+}
+
+/// One whose windows become longer than a slice, because each event takes long, loses nothing by
+/// it: the run takes hardly longer than 10 s.
+#[test]
+fn a_slice_has_whole_windows() {
+    // Two workers of the speculative engine on a wireless network with 30 microseconds of work.
+    let [windows, sequential] = [64e3, 33e3];
+    for looks in (10..400).step_by(30) {
+        let in_windows = |which, since: f64, time: f64| match which {
+            0 if time < 0.45 => windows,
+            0 if (since / STEP).round() as u64 % looks == looks - 1 => looks as f64 * windows,
+            0 => 0.0,
+            _ => sequential,
+        };
+        let played = play(Choice::new(2), 10.0 * windows, 10e-3, in_windows);
+        assert!(played.time < 10.4, "windows of {looks} looks: {} s", played.time);
     }
 }
 
