@@ -64,6 +64,10 @@ pub(crate) struct LabArgs {
     /// File for the results of the figure, in the form of those in docs/results
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
+    /// File for the verdicts of the figures, in the same form; one that is there keeps those of
+    /// other figures
+    #[arg(long, value_name = "FILE")]
+    claims: Option<PathBuf>,
     /// Show no progress
     #[arg(long)]
     quiet: bool,
@@ -101,6 +105,7 @@ impl LabArgs {
             seed: self.seed,
             netlist: self.netlist.clone(),
             results: self.results.clone(),
+            claims: self.claims.clone(),
             over_mpi: std::env::current_exe().ok().filter(|_| has_mpirun()),
             ..Settings::default()
         };
@@ -163,7 +168,9 @@ pub(crate) fn called(args: &LabArgs, caller: Caller<'_>) -> Result<Vec<PathBuf>,
 
 /// What is read, the netlist and what it includes, and what is written.
 fn files(args: &LabArgs, figures: &[&dyn Figure], index: bool) -> Result<Files, Failure> {
-    let mut files = Files::default().writing("results", args.results.as_deref());
+    let mut files = Files::default()
+        .writing("results", args.results.as_deref())
+        .writing("claims", args.claims.as_deref());
     for path in warpline_lab::files(figures, &args.output, index) {
         files = files.writing("output", Some(&path));
     }

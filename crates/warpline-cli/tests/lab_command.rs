@@ -146,6 +146,24 @@ fn a_figure_leaves_its_results() {
     stdout(&words);
     assert_eq!(read()["title"], "Sends");
 
+    let verdicts = directory.path().join("verdicts.json");
+    let claims = verdicts.to_str().expect("a path in UTF-8");
+    for figure in ["fig2", "fig1", "fig2"] {
+        stdout(&[figure, "--quick", "--output", output, "--claims", claims]);
+    }
+    let text = fs::read_to_string(&verdicts).expect("there are verdicts");
+    let read_back: serde_json::Value = serde_json::from_str(&text).expect("they are JSON");
+    let rows = read_back["rows"].as_array().expect("there are rows");
+    let figures = rows.iter().map(|row| row[0].as_str().expect("a name")).collect::<Vec<_>>();
+    let count = |name| figures.iter().filter(|&&figure| figure == name).count();
+    assert_eq!(["fig1", "fig2"].map(count), [3, 3], "{text}");
+    assert!(figures.is_sorted(), "in the order of the papers: {figures:?}");
+    assert_eq!(rows[0][6], read_back["date"]);
+    refuses(&["fig1", "--quick", "--claims", path], &["fig1.json", "no verdicts"]);
+    let elsewhere = text.replace("core(s)", "cores of another machine");
+    fs::write(&verdicts, elsewhere).expect("it can be written");
+    refuses(&["fig1", "--quick", "--claims", claims], &["verdicts.json", "another machine"]);
+
     refuses(&["all", "--quick", "--results", path], &["one figure"]);
     fs::write(&file, "{\"model\": \"pcs\"}").expect("it can be written");
     refuses(&words, &["fig1.json", "model"]);

@@ -47,6 +47,7 @@ pub mod sends;
 mod settings;
 mod text;
 pub mod traffic_trace;
+mod verdicts;
 pub mod yardstick;
 
 pub use claim::{Basis, Claim, Origin, Test, Verdict};

@@ -11,6 +11,7 @@ use crate::{
     output::Directory,
     results::{Destination, Results},
     text,
+    verdicts::Verdicts,
 };
 
 /// The kinds of files that each figure has, in the order in which they are written.
@@ -44,12 +45,16 @@ pub fn run(
     index: bool,
 ) -> Result<Vec<PathBuf>, LabError> {
     let mut directory = Directory::create(&settings.output)?;
-    let mut destination = settings.results.as_deref().map(Destination::open).transpose()?;
+    let destination = settings.results.as_deref().map(Destination::open).transpose()?;
+    let mut verdicts = settings.claims.as_deref().map(Verdicts::open).transpose()?;
     let mut pieces = Vec::new();
     for &figure in figures {
         let findings = figure.measure(&Lab::new(figure.name(), settings, watch))?;
-        if let Some(destination) = destination.take() {
+        if let Some(destination) = &destination {
             destination.write(results(figure, &findings, settings))?;
+        }
+        if let Some(verdicts) = &mut verdicts {
+            verdicts.write(figure, &findings, settings)?;
         }
         pieces.push(write(figure, &findings, settings, &mut directory)?);
     }

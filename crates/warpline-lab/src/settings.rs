@@ -26,6 +26,8 @@ pub struct Settings {
     /// The file for the results of one figure, in the form of published ones
     /// ([`results`](crate::results)); `None` writes none.
     pub results: Option<PathBuf>,
+    /// The file for the verdicts of the figures, in the same form; it keeps those of other figures.
+    pub claims: Option<PathBuf>,
     /// The command, whose runs on several ranks talk over MPI; `None` takes threads for ranks.
     pub over_mpi: Option<PathBuf>,
 }
@@ -41,6 +43,7 @@ impl Default for Settings {
             seed: 1,
             netlist: None,
             results: None,
+            claims: None,
             over_mpi: None,
         }
     }

@@ -173,14 +173,19 @@ impl Destination {
         Ok(Self { path: path.to_owned(), before })
     }
 
+    /// What the file had, if it was there.
+    pub(crate) const fn before(&self) -> Option<&Results> {
+        self.before.as_ref()
+    }
+
     /// Writes the file. One that was there keeps its title, its views, and which sources it names;
     /// their digests are those of now.
     ///
     /// # Errors
     ///
     /// [`LabError::Write`].
-    pub fn write(self, mut results: Results) -> Result<(), LabError> {
-        if let Some(Results { title, views, sources, .. }) = self.before {
+    pub fn write(&self, mut results: Results) -> Result<(), LabError> {
+        if let Some(Results { title, views, sources, .. }) = self.before.clone() {
             (results.title, results.views, results.sources) = (title, views, sources);
         }
         let root = root_of(&self.path);
@@ -235,14 +240,17 @@ fn commit(root: &Path) -> Option<String> {
     Some(name.trim().to_owned())
 }
 
-/// A command line as one types it, without the flag that says where results go.
+/// The flags that say where results go.
+const TO_FILES: [&str; 2] = ["--results", "--claims"];
+
+/// A command line as one types it, without [those](TO_FILES).
 fn command_line(words: impl Iterator<Item = String>) -> String {
     let mut line = "warpline".to_owned();
     let mut words = words;
     while let Some(word) = words.next() {
-        if word == "--results" {
+        if TO_FILES.contains(&word.as_str()) {
             words.next();
-        } else if !word.starts_with("--results=") {
+        } else if !TO_FILES.iter().any(|flag| word.starts_with(&format!("{flag}="))) {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:/%+".contains(c);
             line.push(' ');
             line += &if word.chars().all(plain) { word } else { format!("'{word}'") };

@@ -153,7 +153,7 @@ fn a_digest_is_over_paths_and_bytes() {
 #[test]
 fn a_command_line_is_told_without_where_results_go() {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>().into_iter();
-    let told = command_line(words("bench W1 --results=a.json --only sequential --results b.json"));
+    let told = command_line(words("bench W1 --results=a.json --only sequential --claims b.json"));
     assert_eq!(told, "warpline bench W1 --only sequential");
     assert_eq!(
         command_line(["--end".to_owned(), "a b".to_owned()].into_iter()),

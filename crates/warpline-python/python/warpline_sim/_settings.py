@@ -382,6 +382,9 @@ class SweepSettings(CommonSettings, ModelSettings, total=False):
 class LabSettings(TypedDict, total=False):
     """Of ``lab``."""
 
+    claims: str | PathLike[str] | None
+    """File for the verdicts of the figures, in the same form; one that is there keeps those of
+    other figures"""
     netlist: str | PathLike[str] | None
     """Netlist that takes the place of the runtime paper's C2670 [default: a generated
     multiplier]"""
