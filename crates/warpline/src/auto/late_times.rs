@@ -6,11 +6,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use warpline_core::{Context, LogicalProcess, LpId, VirtualTime};
+use warpline_core::{CommitDigest, Context, LogicalProcess, LpId, VirtualTime};
 
 use super::*;
 use crate::{
-    Simulation,
     legs::{Deciding, Legs},
     run::Outcome,
 };
@@ -72,42 +71,43 @@ impl LogicalProcess for Hops {
     }
 }
 
+/// A run on these candidates, of which the first begins: the digest, and the events of each.
+fn run_on(candidates: &[Candidate]) -> (CommitDigest, Vec<u64>) {
+    let settings = Settings { end: f64::INFINITY, engine: Auto::default(), ..Settings::default() };
+    let (ranks, parallel) = (Ranks::alone(), settings.parallel());
+    let run = Run { model: &Growing, settings: parallel, ranks: &ranks, started: Instant::now() };
+    let deciding = Mutex::new(Deciding::on(candidates, Chooser::Trials, Balance::Off, 1));
+    let begun = AtomicUsize::new(0);
+    let begin_leg = || {
+        // Ordering: Relaxed; a count of this thread.
+        let before = begun.fetch_add(1, Ordering::Relaxed);
+        assert!(before < candidates.len(), "windows come back");
+        deciding.lock().expect("no panic in here").choice.begin_leg()
+    };
+    let widths = FoundWidths::default();
+    let mut engines = EveryEngine { run: &run, settings: &settings, widths };
+    let legs = Legs::new(&run, candidates, &deciding);
+    let watch = &mut Watch::default();
+    let outcome = legs.run::<Inline<u32>>(None, watch, &begin_leg, &mut engines);
+    let (leg, sums) = outcome
+        .unwrap_or_else(|failure| panic!("{:?}", failure.map(|failure| failure.1.to_string())));
+    let Outcome::Done(done) = Outcome::at_end(leg, (0..LPS).map(LpId::new), &run.settings) else {
+        panic!("LPs can be dropped")
+    };
+    (done.totals.digest, sums.committed)
+}
+
 /// Red without the end of the leg (the run fails), and without the bar (the windows begin again and
 /// again).
 #[test]
 fn windows_leave_late_times_to_another_engine() {
-    let truth = Simulation::new(Growing).engine(Sequential::default()).run().expect("no failure");
+    let sequential = Candidate { engine: EngineKind::Sequential, workers: 1 };
+    let (truth, all) = run_on(&[sequential]);
     for workers in [1, 2] {
-        let settings =
-            Settings { end: f64::INFINITY, engine: Auto::default(), ..Settings::default() };
-        let ranks = Ranks::alone();
-        let parallel = settings.parallel();
-        let started = Instant::now();
-        let run = Run { model: &Growing, settings: parallel, ranks: &ranks, started };
-        let candidates = [
-            legs::Candidate { engine: EngineKind::Conservative, workers },
-            legs::Candidate { engine: EngineKind::Sequential, workers: 1 },
-        ];
-        let deciding = Deciding::on(&candidates, Chooser::Trials, Balance::Off, 1);
-        let deciding = Mutex::new(deciding);
-        let begun = AtomicUsize::new(0);
-        let begin_leg = || {
-            // Ordering: Relaxed; a count of this thread.
-            assert!(begun.fetch_add(1, Ordering::Relaxed) < 2, "windows come back");
-            deciding.lock().expect("no panic in here").choice.begin_leg()
-        };
-        let mut engines =
-            EveryEngine { run: &run, settings: &settings, widths: FoundWidths::default() };
-        let legs = Legs::new(&run, &candidates, &deciding);
-        let watch = &mut Watch::default();
-        let outcome = legs.run::<Inline<u32>>(None, watch, &begin_leg, &mut engines);
-        let (leg, sums) = outcome
-            .unwrap_or_else(|failure| panic!("{:?}", failure.map(|failure| failure.1.to_string())));
-        assert!(sums.committed.iter().all(|&events| events > 0), "{:?}", sums.committed);
-        let Outcome::Done(done) = Outcome::at_end(leg, (0..LPS).map(LpId::new), &parallel) else {
-            panic!("LPs can be dropped")
-        };
-        assert_eq!(done.totals.digest, truth.digest);
-        assert_eq!(done.totals.committed_events, truth.committed_events);
+        let windows = Candidate { engine: EngineKind::Conservative, workers };
+        let (digest, committed) = run_on(&[windows, sequential]);
+        assert_eq!(digest, truth);
+        assert!(committed.iter().all(|&events| events > 0), "{committed:?}");
+        assert_eq!(committed.iter().sum::<u64>(), all[0]);
     }
 }

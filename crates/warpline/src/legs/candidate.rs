@@ -4,14 +4,14 @@ use std::fmt;
 
 use warpline_core::Model;
 
-use crate::{
-    EngineKind, conservative::windows::allows_windows, counted::counted, crowd, handling,
-    settings::Balance,
-};
+use crate::{EngineKind, counted::counted, crowd, handling, settings::Balance};
 
 /// Windows do not go on to times that are so many lookaheads that rounding takes what a lookahead
 /// ensures. (A run without an end may have any times: there a leg ends before that.)
 const LOOKAHEADS_MAX: f64 = 1e13;
+
+/// The conservative engine refuses a lookahead so short that 1 cannot be divided by it.
+const LOOKAHEAD_LEAST: f64 = f64::MIN_POSITIVE;
 
 /// A worker with this number of LPs may have many events in a window.
 const LPS_EACH: usize = 256;
@@ -60,7 +60,7 @@ impl Candidate {
         let Traits { lps, lookahead, copies_much } = model;
         let is_early = |lookahead| end.is_infinite() || end < LOOKAHEADS_MAX * lookahead;
         let is_conservative =
-            lookahead.is_some_and(|lookahead| allows_windows(lookahead) && is_early(lookahead));
+            lookahead.is_some_and(|lookahead| lookahead >= LOOKAHEAD_LEAST && is_early(lookahead));
         let workers = uncrowded(workers, cores).min(lps.max(1));
         let mut all = Vec::new();
         let mut add = |engine, workers| all.push(Self { engine, workers });

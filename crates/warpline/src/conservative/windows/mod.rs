@@ -64,7 +64,6 @@ use crate::{
     run::ProgressMonitor,
 };
 pub(super) use shared::Shared;
-pub(crate) use shared::allows_windows;
 use worker::Worker;
 
 /// What a worker of this algorithm counts beside the common counts.

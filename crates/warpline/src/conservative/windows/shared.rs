@@ -93,11 +93,6 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
     }
 }
 
-/// Whether a lookahead allows windows.
-pub(crate) fn allows_windows(lookahead: f64) -> bool {
-    Grid::new(lookahead).is_some()
-}
-
 /// The windows that the model's lookahead allows.
 fn grid<M: Model>(model: &M) -> Result<Grid, ConfigError> {
     let Some(lookahead) = model.lookahead().filter(|&lookahead| lookahead > 0.0) else {
