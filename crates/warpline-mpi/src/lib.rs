@@ -42,6 +42,7 @@ mod launch;
 mod library;
 mod loading;
 mod search;
+#[cfg(unix)]
 mod unread;
 
 use std::path::PathBuf;

@@ -28,7 +28,7 @@ use std::{
 use crate::{
     LIBRARY_VARIABLE, MpiError,
     calls::{Calls, Found},
-    launched_by_mpi, loading, unread,
+    launched_by_mpi, loading,
 };
 
 /// Whether this process has or had a [`Library`], because MPI can be initialized only once.
@@ -217,7 +217,8 @@ impl Library {
     /// Ends all ranks at once with this exit status. What this process has written before is not
     /// lost: the launcher has read it.
     pub fn abort(&mut self, status: i32) -> ! {
-        unread::wait();
+        #[cfg(unix)]
+        crate::unread::wait();
         self.calls.abort(status);
         // Reached only if MPI failed to abort. The launcher ends all ranks when one ends like this.
         process::exit(status)
