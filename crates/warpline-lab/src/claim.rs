@@ -172,6 +172,12 @@ impl Claim {
         self
     }
 
+    /// The rule, if there is a place and all have the same one.
+    pub(crate) fn rule(&self) -> Option<Bounds> {
+        let first = self.tests.first()?.wanted;
+        self.tests.iter().all(|test| test.wanted == first).then_some(first)
+    }
+
     /// Whether the claim is true here.
     #[must_use]
     pub fn verdict(&self) -> Verdict {

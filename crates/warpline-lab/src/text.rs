@@ -99,12 +99,12 @@ fn line(claim: &Claim) -> String {
             write!(line, ". It confirms nothing: {why}")
         }
     };
-    if let [first, others @ ..] = tests.as_slice() {
-        let same = others.iter().all(|test| test.wanted == first.wanted);
-        if same {
-            let _ = write!(line, ". Wanted {}", first.wanted);
+    if !tests.is_empty() {
+        let rule = claim.rule();
+        if let Some(rule) = rule {
+            let _ = write!(line, ". Wanted {rule}");
         }
-        let found: Vec<_> = tests.iter().map(|test| told(test, !same)).collect();
+        let found: Vec<_> = tests.iter().map(|test| told(test, rule.is_none())).collect();
         let _ = write!(line, ". {}", found.join("; "));
     }
     line + ".\n"

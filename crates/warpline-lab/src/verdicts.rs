@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Claim, Figure, Findings, Host, LabError, Origin, Settings, Source, Test, figures,
-    results::{Destination, Results},
+    results::{Destination, Results, wrong},
 };
 
 const COLUMNS: [&str; 7] = ["figure", "claim", "wanted", "found", "verdict", "rounds", "measured"];
@@ -34,19 +34,19 @@ impl Verdicts {
     /// this machine.
     pub(crate) fn open(path: &Path) -> Result<Self, LabError> {
         let destination = Destination::open(path)?;
-        let mut rows = Vec::new();
-        if let Some(before) = destination.before() {
-            let now = empty();
-            let reason = if before.columns != now.columns {
-                format!("it has no verdicts: its columns are {}", before.columns.join(", "))
-            } else if before.machine != now.machine {
-                format!("it has the verdicts of another machine: {}", before.machine)
-            } else {
-                rows.clone_from(&before.rows);
-                return Ok(Self { destination, rows });
-            };
-            return Err(LabError::Results { path: path.to_owned(), reason });
+        let Some(before) = destination.before() else {
+            return Ok(Self { destination, rows: Vec::new() });
+        };
+        let now = empty();
+        if before.columns != now.columns {
+            let columns = before.columns.join(", ");
+            return Err(wrong(path, format!("it has no verdicts: its columns are {columns}")));
         }
+        if before.machine != now.machine {
+            let machine = &before.machine;
+            return Err(wrong(path, format!("it has the verdicts of another machine: {machine}")));
+        }
+        let rows = before.rows.clone();
         Ok(Self { destination, rows })
     }
 
@@ -96,12 +96,10 @@ fn text(claim: &Claim) -> String {
 
 /// The rule, where it is the same at all places.
 fn wanted(claim: &Claim) -> String {
-    match claim.tests.as_slice() {
-        [] => String::new(),
-        [first, others @ ..] if others.iter().all(|test| test.wanted == first.wanted) => {
-            first.wanted.to_string()
-        }
-        [..] => "differs by place".to_owned(),
+    match claim.rule() {
+        Some(rule) => rule.to_string(),
+        None if claim.tests.is_empty() => String::new(),
+        None => "differs by place".to_owned(),
     }
 }
 

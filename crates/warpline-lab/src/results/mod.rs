@@ -185,8 +185,10 @@ impl Destination {
     ///
     /// [`LabError::Write`].
     pub fn write(&self, mut results: Results) -> Result<(), LabError> {
-        if let Some(Results { title, views, sources, .. }) = self.before.clone() {
-            (results.title, results.views, results.sources) = (title, views, sources);
+        if let Some(Results { title, views, sources, .. }) = &self.before {
+            results.title.clone_from(title);
+            results.views.clone_from(views);
+            results.sources.clone_from(sources);
         }
         let root = root_of(&self.path);
         results.commit = root.as_deref().and_then(commit);
@@ -222,7 +224,7 @@ fn all(root: &Path) -> Result<BTreeMap<String, Results>, LabError> {
 }
 
 /// The error of a file.
-fn wrong(path: &Path, reason: String) -> LabError {
+pub(crate) fn wrong(path: &Path, reason: String) -> LabError {
     LabError::Results { path: path.to_owned(), reason }
 }
 

@@ -153,8 +153,10 @@ fn a_digest_is_over_paths_and_bytes() {
 #[test]
 fn a_command_line_is_told_without_where_results_go() {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>().into_iter();
-    let told = command_line(words("bench W1 --results=a.json --only sequential --claims b.json"));
+    let told = command_line(words("bench W1 --results=a.json --only sequential --results b.json"));
     assert_eq!(told, "warpline bench W1 --only sequential");
+    let told = command_line(words("lab fig1 --claims a.json --quick --claims=b.json"));
+    assert_eq!(told, "warpline lab fig1 --quick");
     assert_eq!(
         command_line(["--end".to_owned(), "a b".to_owned()].into_iter()),
         "warpline --end 'a b'"
