@@ -13,7 +13,7 @@
 
 use std::{
     mem::{MaybeUninit, offset_of},
-    panic, slice,
+    panic, ptr, slice,
 };
 
 use warpline::{Context, EventKey, LpId, Reversal};
@@ -28,13 +28,13 @@ use super::{
 /// if it failed.
 ///
 /// State and message have at least as many words as the [`Description`](super::Description) says;
-/// in `start` the message has none. A handler that undoes events has the words of the stream
+/// in `start` the message is null. A handler that undoes events has the words of the stream
 /// before the event, and what it sends has no effect.
 pub type Handler =
     unsafe extern "C" fn(state: *mut u64, message: *const u64, context: *mut HandlerContext) -> i32;
 
-/// What a handler sees of the engine. It writes `note`, `len`, and what `stream` and `out` point
-/// to, and reads the rest.
+/// What a handler sees of the engine. It writes `note`, `len`, `oversize`, and what `stream` and
+/// `out` point to, and reads the rest.
 #[derive(Debug)]
 #[repr(C)]
 pub struct HandlerContext {
@@ -44,8 +44,9 @@ pub struct HandlerContext {
     capacity: u64,
     grow: unsafe extern "C" fn(*mut HandlerContext),
     note: u64,
+    stride: u64,
+    oversize: u64,
     // Below this, for this crate only.
-    stride: usize,
     spill: Option<Box<Spill>>,
 }
 
@@ -60,12 +61,16 @@ struct Spill(Vec<u64>);
 /// | `out`, `len`, `capacity` | the outbox: of each event the receiver, the delay and the message |
 /// | `grow` | a function that makes room for more of them |
 /// | `note` | a word that a handler leaves for the one that undoes the event |
+/// | `stride` | the words of an event in the outbox: two more than a message has |
+/// | `oversize` | 0, or the bytes of a message that has no room in an event: the event fails |
 pub const LAYOUT: &[(&str, usize)] = &[
     ("out", offset_of!(HandlerContext, out)),
     ("len", offset_of!(HandlerContext, len)),
     ("capacity", offset_of!(HandlerContext, capacity)),
     ("grow", offset_of!(HandlerContext, grow)),
     ("note", offset_of!(HandlerContext, note)),
+    ("stride", offset_of!(HandlerContext, stride)),
+    ("oversize", offset_of!(HandlerContext, oversize)),
 ];
 
 /// Words of the outbox that need no allocation.
@@ -117,7 +122,8 @@ impl Calls {
             capacity: self.capacity as u64,
             grow,
             note,
-            stride: self.stride,
+            stride: self.stride as u64,
+            oversize: 0,
             spill: None,
         }
     }
@@ -160,7 +166,7 @@ pub(super) fn call<S: Words, M: Words>(
     let situation = Situation { me: cx.me(), now: cx.now().get(), stream, note: 0 };
     let before = state.keep();
     let mut context = calls.context(situation, words_of(cx.rng()), &mut outbox);
-    let contents = message.map_or(&[][..], Words::get).as_ptr();
+    let contents = message.map_or(ptr::null(), |message| message.get().as_ptr());
     let words = state.get_mut().as_mut_ptr();
     // SAFETY: whoever made the model has promised that the handler keeps to its arguments. State
     // and stream are borrowed by this call alone; message and context outlive it (CALL-A).
@@ -169,7 +175,12 @@ pub(super) fn call<S: Words, M: Words>(
         let role = if message.is_some() { Role::Handle } else { Role::Start };
         let message = message.map(Words::get);
         calls.note_failure((role, cx.event_key()), situation, S::kept(&before), message);
-        cx.fail(format_args!("its handler raised an exception"));
+        cx.fail(format_args!("its handler failed: it returned {status}"));
+        return;
+    }
+    if context.oversize != 0 {
+        let (size, room) = (context.oversize, 8 * (calls.stride - HEAD));
+        cx.fail(format_args!("it sends a message of {size} bytes; those of the model have {room}"));
         return;
     }
     cx.note(context.note);
@@ -210,7 +221,8 @@ pub(super) fn call_reverse<S: Words, M: Words>(
         let called = (Role::Reverse, Some(event.event_key()));
         calls.note_failure(called, situation, S::kept(&before), Some(message.get()));
         // The engine catches it. No panic, because the place of one would be here.
-        panic::resume_unwind(Box::new("its reverse handler raised an exception"));
+        let failed = format!("its reverse handler failed: it returned {status}");
+        panic::resume_unwind(Box::new(failed));
     }
 }
 
@@ -218,13 +230,14 @@ pub(super) fn call_reverse<S: Words, M: Words>(
 unsafe extern "C" fn grow(context: *mut HandlerContext) {
     // SAFETY: a handler calls this with its own context, which nobody else uses meanwhile.
     let context = unsafe { &mut *context };
-    let sent = context.len as usize * context.stride;
+    let stride = context.stride as usize;
+    let sent = context.len as usize * stride;
     let spill = context.spill.get_or_insert_with(|| {
         // SAFETY: the handler has written so many events (CALL-A).
         let sent = unsafe { slice::from_raw_parts(context.out, sent) };
         Box::new(Spill(sent.to_vec()))
     });
     context.capacity = (2 * context.capacity).max(1);
-    spill.0.resize(context.capacity as usize * context.stride, 0);
+    spill.0.resize(context.capacity as usize * stride, 0);
     context.out = spill.0.as_mut_ptr();
 }

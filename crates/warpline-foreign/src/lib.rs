@@ -11,8 +11,8 @@
 //! takes the events from there when the handler has returned, so no panic and no unwinding passes
 //! through foreign frames.
 //!
-//! Called by `warpline-python`, for models written in Python. Unsafe are a call and the constructor
-//! of a model.
+//! Called by `warpline-python`, for models written in Python, and by `warpline-c`, for models in C.
+//! Unsafe are a call and the constructor of a model.
 //!
 //! # Invariants
 //!

@@ -158,6 +158,12 @@ impl ForeignModel {
         AnyModel::new(Foreign::<S, M> { inner: self.0, sizes: PhantomData })
     }
 
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.description.name
+    }
+
     /// What failed in its runs.
     #[must_use]
     pub fn failures(&self) -> &Failures {

@@ -371,7 +371,7 @@ fn a_failed_reversal_can_be_repeated() {
         let foreign = made(Description { reverse: Some(no_way_back), ..describe });
         let run = Simulation::new(foreign.clone().into_any()).engine(engine).end(20.0).run();
         let error = run.expect_err("it fails");
-        assert!(error.to_string().contains("its reverse handler raised an exception"), "{error}");
+        assert!(error.to_string().contains("its reverse handler failed: it returned 1"), "{error}");
         let failure = failure_of(&foreign, error);
         assert_eq!((failure.role, failure.note), (Role::Reverse, 11), "{failure:?}");
         assert!(failure.state[0] > 0, "{failure:?}");

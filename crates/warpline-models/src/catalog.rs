@@ -284,6 +284,7 @@ fn check_domains<P: Parameters>(params: &P) -> Result<(), ConfigError> {
 /// A model that was made while the program runs.
 struct Made<F> {
     name: String,
+    end: f64,
     parameters: Value,
     make: F,
     files: Files,
@@ -300,7 +301,7 @@ impl<F: Fn() -> AnyModel + Send + Sync> Chosen for Made<F> {
     }
 
     fn end(&self) -> f64 {
-        f64::INFINITY
+        self.end
     }
 
     fn model(&self) -> Result<AnyModel, ConfigError> {
@@ -348,7 +349,18 @@ impl ModelParams {
         parameters: Value,
         make: impl Fn() -> AnyModel + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Made { name, parameters, make, files: Files::default(), record: None }))
+        Self::made_until(f64::INFINITY, (name, parameters), make)
+    }
+
+    /// The same, with the virtual time at which a run ends, unless `--end` gives another one.
+    #[must_use]
+    pub fn made_until(
+        end: f64,
+        (name, parameters): (String, Value),
+        make: impl Fn() -> AnyModel + Send + Sync + 'static,
+    ) -> Self {
+        let files = Files::default();
+        Self(Arc::new(Made { name, end, parameters, make, files, record: None }))
     }
 
     /// The same, where a run writes these files: `record` makes the model for it.
@@ -360,7 +372,8 @@ impl ModelParams {
         record: impl Fn() -> Recorder + Send + Sync + 'static,
     ) -> Self {
         let record: Option<Box<Record>> = Some(Box::new(record));
-        Self(Arc::new(Made { name, parameters, make, files, record }))
+        let end = f64::INFINITY;
+        Self(Arc::new(Made { name, end, parameters, make, files, record }))
     }
 
     /// The model's name.
