@@ -53,7 +53,6 @@ const DOUBLES: &[(&str, &str)] = &[
 
 /// Modules that import each other in a circle. The list may only shrink.
 const CIRCLES: imports::Known<'_> = &[
-    ("warpline-graph/runtime", &["schedule", "termination", "worker"]),
     ("warpline-memory/numa", &["allocator", "heap", "space"]),
     (
         "warpline/conservative/null_messages",

@@ -18,12 +18,12 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `worker` | What a thread can do, and the state of a worker. |
+//! | `worker` | What a thread can do, which one runs next, and the state of a worker. |
 //! | `counter` | Counters, and operations in progress. |
 //! | `region` | Memory that other workers can put to and get from. |
-//! | `schedule` | Which thread runs next. |
+//! | `fifo` | The default scheduler. |
 //! | `handlers` | The handlers of messages that arrive. |
-//! | `termination` | How all workers find out that nothing is left to do. |
+//! | `idle`, `termination` | How all workers find out that nothing is left to do. |
 //! | `message` | The messages and their bytes. |
 //!
 //! # Example
@@ -86,12 +86,13 @@
 //! section 3.
 
 mod counter;
+mod fifo;
 #[cfg(test)]
 mod fuzz;
 mod handlers;
+mod idle;
 mod message;
 mod region;
-mod schedule;
 mod termination;
 mod worker;
 
@@ -100,8 +101,7 @@ use std::{cell::RefCell, future::Future, ops::Deref, rc::Rc, thread};
 pub use counter::{Counter, Split};
 pub use message::Refusal;
 pub use region::{Place, Region};
-pub use schedule::{Scheduler, Thread};
-pub use worker::Worker;
+pub use worker::{Scheduler, Thread, Worker};
 
 use warpline_net::{Address, Aggregation, NetError, Transport};
 

@@ -7,6 +7,8 @@
 //! - **WORK-A.** Operations of one worker on another arrive there in the order in which they were
 //!   started. Puts and gets take effect as they arrive; invoked threads are queued, and run later.
 //! - **WORK-B.** A ticket belongs to one operation, and is pending until the answer arrives.
+//! - **SCHED-A.** Between two threads of one scheduler, every other scheduler is asked once, so
+//!   none can starve another. [`Worker::next_thread`] sees to that.
 
 use std::{
     cell::{Cell, RefCell},
@@ -24,11 +26,11 @@ use warpline_net::{
 };
 
 use super::{
-    Counter, Place, Region, RuntimeError, Scheduler, Split, Thread,
+    Counter, Place, Region, RuntimeError, Split,
     counter::{self, Answer, Failure, Slot, complete},
+    fifo::Fifo,
     message::Message,
     region::Block,
-    schedule::Fifo,
     termination::Termination,
 };
 
@@ -41,6 +43,28 @@ const BULK_BYTES: usize = 1 << 12;
 
 /// At least as many bytes as the tag and the numbers of any message have.
 const FRAME_BYTES_MAX: usize = 64;
+
+/// A finite computation that runs without interruption; its context is what it captures.
+pub type Thread<'t> = Box<dyn FnOnce(&Worker<'t>) + 't>;
+
+/// A data structure that schedules its own threads, for example by simulation time.
+///
+/// The runtime asks all schedulers in turn for one thread each. A run may end while a scheduler
+/// keeps threads that are not eligible. That is how a conservative simulation learns that it is
+/// deadlocked; it then makes one of them eligible and runs again.
+pub trait Scheduler<'t> {
+    /// The eligible thread to run next, if there is one.
+    fn next_thread(&mut self) -> Option<Thread<'t>>;
+}
+
+impl<'t> Scheduler<'t> for Fifo<Thread<'t>> {
+    fn next_thread(&mut self) -> Option<Thread<'t>> {
+        for number in self.take_woken() {
+            self.push(Box::new(move |worker| worker.resume(number)));
+        }
+        self.pop()
+    }
+}
 
 type Task<'t> = Pin<Box<dyn Future<Output = ()> + 't>>;
 
@@ -77,7 +101,7 @@ pub(super) struct Inner<'t> {
     pub(super) arrived: RefCell<BTreeMap<u64, Vec<(Address, u64)>>>,
     tickets: Cell<u64>,
     barriers: Cell<u64>,
-    pub(super) fifo: Rc<RefCell<Fifo<'t>>>,
+    pub(super) fifo: Rc<RefCell<Fifo<Thread<'t>>>>,
     /// The default one comes first.
     pub(super) schedulers: RefCell<Vec<Rc<RefCell<dyn Scheduler<'t> + 't>>>>,
     /// The scheduler that is asked next.
@@ -99,7 +123,8 @@ fn count(cell: &Cell<u64>) -> u64 {
 impl<'t> Worker<'t> {
     pub(super) fn new(transport: &'t dyn Transport, port: usize, aggregation: Aggregation) -> Self {
         let fifo = Rc::new(RefCell::new(Fifo::default()));
-        let default: Rc<RefCell<dyn Scheduler<'t> + 't>> = Rc::<RefCell<Fifo<'t>>>::clone(&fifo);
+        let default: Rc<RefCell<dyn Scheduler<'t> + 't>> =
+            Rc::<RefCell<Fifo<Thread<'t>>>>::clone(&fifo);
         Self(Rc::new(Inner {
             transport,
             here: Address { rank: transport.rank(), port },
