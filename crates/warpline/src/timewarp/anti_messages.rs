@@ -17,7 +17,7 @@ use crate::{
 impl<M: Model> Worker<'_, M> {
     /// Step 2 of the main loop: annihilates all canceled events, and what follows from that.
     pub(super) fn cancel(&mut self) {
-        while let Some(event) = self.canceled.pop() {
+        while let Some(event) = self.aside.canceled.pop() {
             self.annihilate(event);
         }
     }
@@ -26,14 +26,14 @@ impl<M: Model> Worker<'_, M> {
     fn annihilate(&mut self, event: Event) {
         debug_assert!(event.cancels().is_none(), "an anti-message is annihilated by itself");
         debug_assert!(
-            self.gvt <= Bound(event.key.words()) || self.may_have_got_changed_keys(),
+            self.clock.gvt <= Bound(event.key.words()) || self.may_have_got_changed_keys(),
             "TW-C: {event:?}, below GVT, is canceled"
         );
         self.statistics.annihilated += 1;
         if !self.remove_waiting(&event) {
             let lp = &self.lps[event.lp as usize];
             let maybe_handled = event.time() <= lp.last_time;
-            if maybe_handled && self.history.find(lp.last, &event).is_some() {
+            if maybe_handled && self.log.history.find(lp.last, &event).is_some() {
                 self.statistics.secondary_rollbacks += 1;
                 let (lp, to) = (event.lp, Bound(event.key.words()));
                 let undo = |worker: &mut Self| worker.roll_back(lp, to, Some(&event));
@@ -51,11 +51,11 @@ impl<M: Model> Worker<'_, M> {
     /// Takes out an event that its LP waits for, or that waits with its LP; false if it is none.
     fn remove_waiting(&mut self, event: &Event) -> bool {
         let pending = &mut self.sender.pending;
-        if self.waiting.take(event, |later| pending.insert(later)) {
+        if self.aside.waiting.take(event, |later| pending.insert(later)) {
             self.settle_last_time(event.lp);
             return true;
         }
-        self.waiting.remove_later(event)
+        self.aside.waiting.remove_later(event)
     }
 
     /// Cancels an event that was sent.

@@ -65,7 +65,7 @@ impl<M: Model> Worker<'_, M> {
                 break;
             }
             let (model, buffers, sender, lps) =
-                (self.model, &self.buffers, &mut self.sender, &mut self.lps);
+                (self.model, &self.store.buffers, &mut self.sender, &mut self.lps);
             debug_assert_eq!(sender.places[id.index()].index as usize, lps.len(), "PLACE-A: {id}");
             if let Some(memory) = sender.memory {
                 memory.follow(id, self.me);
@@ -121,7 +121,7 @@ impl<M: Model> Worker<'_, M> {
                 self.sender.id,
                 "BEGIN-A: {key:?} is sent by a worker that has not its sender"
             );
-            let (buffers, sender) = (&self.buffers, &mut self.sender);
+            let (buffers, sender) = (&self.store.buffers, &mut self.sender);
             let outcome = panics::catch(|| {
                 let (sender, is_logging) = (&mut *sender, false);
                 let mut sink = Sending::<M, true> { sender, buffers, is_logging, note: 0 };

@@ -145,7 +145,7 @@ impl<M: Model> Worker<'_, M> {
                 if let Some(&origin) = origins.get(place) {
                     self.sender.note_origin(&mail, origin);
                 }
-                let claimed = self.buffers.claim(mail.buffer());
+                let claimed = self.store.buffers.claim(mail.buffer());
                 assert!(claimed, "HALF-C: {mail:?} belongs to another worker");
             }
             self.file_mail(mail);

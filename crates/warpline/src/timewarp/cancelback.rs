@@ -88,28 +88,28 @@ impl<M: Model> Worker<'_, M> {
     /// another rank that finds no buffer though nothing is left that could be undone.
     pub(super) fn relieve(&mut self, outcome: Outcome, advanced: bool) -> Result<(), Event> {
         self.flow.allow_retry();
-        self.buffers.note_uncommitted(self.sender.sent.uncommitted());
-        let pending = self.sender.pending.len() + self.waiting.len();
-        self.buffers.note_in_use(pending + self.history.len() - self.returned);
+        self.store.buffers.note_uncommitted(self.sender.sent.uncommitted());
+        let pending = self.sender.pending.len() + self.aside.waiting.len();
+        self.store.buffers.note_in_use(pending + self.log.history.len() - self.store.returned);
         // Where the pool keeps the buffers of workers apart, others need not suffer from a
         // shortage, as long as GVT advances.
         let is_clogged = Flow::says_clogged(outcome);
         let concerns =
-            self.flow.is_starved() || self.buffers.is_common() || !advanced || is_clogged;
+            self.flow.is_starved() || self.store.buffers.is_common() || !advanced || is_clogged;
         let is_short = Flow::says_short(outcome) && concerns;
         // A round in which the worker tried again has no shortage yet, and says nothing.
         let is_stuck = !advanced || is_clogged;
         let shortage = &mut self.flow.shortage;
         shortage.stuck = if is_stuck { shortage.stuck + u32::from(is_short) } else { 0 };
         if !is_short {
-            self.buffers.redistribute(Flow::says_short(outcome));
+            self.store.buffers.redistribute(Flow::says_short(outcome));
             shortage.ease(advanced);
             return Ok(());
         }
         shortage.calm = 0;
         let starved = self.flow.end_starvation();
         if advanced && !Flow::says_short_again(outcome) {
-            self.buffers.redistribute(true);
+            self.store.buffers.redistribute(true);
             return Ok(());
         }
         self.squeeze(advanced);
@@ -131,7 +131,7 @@ impl<M: Model> Worker<'_, M> {
     /// a sequential run would have, and if that does not fit, nothing will.
     fn squeeze(&mut self, advanced: bool) {
         if self.flow.shortage.squeezes == 0 || self.flow.shortage.unsqueezed == 0.0 {
-            self.flow.shortage.unsqueezed = self.farthest() - self.gvt.time();
+            self.flow.shortage.unsqueezed = self.farthest() - self.clock.gvt.time();
         }
         let shortage = &mut self.flow.shortage;
         debug_assert!(shortage.unsqueezed >= 0.0, "handled events are before GVT: {shortage:?}");
@@ -148,18 +148,18 @@ impl<M: Model> Worker<'_, M> {
             self.fossil_collect();
         }
         self.shrink_log();
-        if self.buffers.is_common() || self.flow.shortage.stuck >= STUCK {
-            self.buffers.give_up();
+        if self.store.buffers.is_common() || self.flow.shortage.stuck >= STUCK {
+            self.store.buffers.give_up();
         } else {
-            self.buffers.redistribute(true);
+            self.store.buffers.redistribute(true);
         }
     }
 
     /// This worker's pending event that GVT has reached.
     fn event_at_gvt(&mut self) -> Option<Event> {
-        let at_gvt = |event: &Event| Bound(event.key.words()) == self.gvt;
+        let at_gvt = |event: &Event| Bound(event.key.words()) == self.clock.gvt;
         let pending = self.sender.pending.peek().copied().filter(at_gvt);
-        let waiting = || self.waiting.reached(self.gvt).map(|(event, _)| event);
+        let waiting = || self.aside.waiting.reached(self.clock.gvt).map(|(event, _)| event);
         pending.or_else(waiting).or_else(|| self.first_of_backlog().filter(at_gvt))
     }
 
@@ -167,10 +167,11 @@ impl<M: Model> Worker<'_, M> {
     fn cancel_back(&mut self) {
         let to = match self.flow.shortage.squeezed() {
             Some(squeezed) if squeezed > 0.0 => {
-                Bound([(self.gvt.time() + squeezed).to_bits(), 0, 0]).max(self.gvt.next())
+                Bound([(self.clock.gvt.time() + squeezed).to_bits(), 0, 0])
+                    .max(self.clock.gvt.next())
             }
             // Not the event that GVT has reached: it may be a blocking I/O event, just handled.
-            _ => self.gvt.next(),
+            _ => self.clock.gvt.next(),
         };
         let before = self.statistics.rolled_back;
         self.begin_phase(Phase::Cancelback);

@@ -33,19 +33,20 @@ impl<M: Model> Worker<'_, M> {
         if !is_by_field && const { !handling::copies_much::<M>() } {
             return;
         }
-        let Some(choice) = self.saving.choice.as_mut().filter(|choice| choice.measures) else {
+        let Some(choice) = self.log.saving.choice.as_mut().filter(|choice| choice.measures) else {
             return;
         };
-        let Some(at) = self.history.back().checked_sub(1).filter(|&at| self.history.is_live(at))
+        let Some(at) =
+            self.log.history.back().checked_sub(1).filter(|&at| self.log.history.is_live(at))
         else {
             return;
         };
-        let state = &self.lps[self.history[at].event.lp as usize].state;
+        let state = &self.lps[self.log.history[at].event.lp as usize].state;
         let now = Counts {
             events: self.statistics.processed,
             rollbacks: self.statistics.rollbacks(),
             words: self.sender.undo_log.back(),
-            handling: self.meter.handling(),
+            handling: self.optional.meter.handling(),
         };
         let copy = || {
             let _platform = self.shared.memory.is_some().then(enter_platform);
@@ -56,23 +57,23 @@ impl<M: Model> Worker<'_, M> {
 
     /// What this worker says of it in its report.
     pub(super) fn note_of_saving(&self) -> u64 {
-        let wants = self.saving.choice.as_ref().is_some_and(|choice| choice.wants_sparse);
+        let wants = self.log.saving.choice.as_ref().is_some_and(|choice| choice.wants_sparse);
         if wants { SPARSE } else { 0 }
     }
 
     /// Whether this worker is to change to sparse copies. If so, it undoes all that can be undone;
     /// the event that GVT has reached cannot (CHOICE-A).
     pub(super) fn prepares_to_change(&mut self, outcome: Outcome) -> bool {
-        let changes = self.saving.choice.is_some() && outcome.notes & SPARSE != 0;
+        let changes = self.log.saving.choice.is_some() && outcome.notes & SPARSE != 0;
         if changes {
-            self.roll_back_all(self.gvt.next());
+            self.roll_back_all(self.clock.gvt.next());
         }
         changes
     }
 
     /// From here on copies are sparse.
     pub(super) fn change_to_sparse_copies(&mut self) {
-        let (history, gvt) = (&mut self.history, self.gvt);
+        let (history, gvt) = (&mut self.log.history, self.clock.gvt);
         for at in history.front()..history.back() {
             let record = &mut history[at];
             debug_assert!(
@@ -84,8 +85,8 @@ impl<M: Model> Worker<'_, M> {
         }
         let log = &mut self.sender.undo_log;
         log.drop_before(log.back());
-        self.saving.become_sparse(self.lps.len());
-        self.is_plain = false;
+        self.log.saving.become_sparse(self.lps.len());
+        self.optional.is_plain = false;
         self.flow.keep_more();
     }
 
@@ -96,9 +97,9 @@ impl<M: Model> Worker<'_, M> {
             return None;
         }
         let events = self.statistics.processed.max(1) as f64;
-        if self.saving.is_sparse() {
-            let (copied, coasted) = (self.saving.copied as f64, self.saving.coasted as f64);
-            let tuning = self.saving.tuning.as_ref()?;
+        if self.log.saving.is_sparse() {
+            let (copied, coasted) = (self.log.saving.copied as f64, self.log.saving.coasted as f64);
+            let tuning = self.log.saving.tuning.as_ref()?;
             let [copy, coast] = [&tuning.copy, &tuning.coast].map(|mean| 1e9 * mean.seconds());
             return Some(format!(
                 "a copy of a state took {copy:.0} ns, so copies were sparse from some GVT on, and \
@@ -109,7 +110,7 @@ impl<M: Model> Worker<'_, M> {
                 (copied * copy + coasted * coast) / events
             ));
         }
-        let choice = self.saving.choice.as_ref()?;
+        let choice = self.log.saving.choice.as_ref()?;
         if M::Lp::SAVING.is_by_field() {
             let words = self.sender.undo_log.back() as f64 / events;
             let about = 1e9 * WORD * words;
@@ -199,12 +200,12 @@ mod tests {
         let mut workers = [0, 1].map(|me| Worker::new(&Remembering, &shared, me, &ranks));
         for worker in &mut workers {
             worker.start(|| false).expect("no LP fails");
-            worker.saving.choice = Some(Choice::by_seed(None));
+            worker.log.saving.choice = Some(Choice::by_seed(None));
         }
         let mut ended = [None; 2];
         for turn in 0.. {
             if turn == 20 {
-                workers[1].saving.choice = Some(Choice::by_seed(Some(7)));
+                workers[1].log.saving.choice = Some(Choice::by_seed(Some(7)));
             }
             for (worker, ended) in workers.iter_mut().zip(&mut ended) {
                 if ended.is_none() {
@@ -219,9 +220,13 @@ mod tests {
         assert_eq!(ended, [Some(End::Finished); 2]);
         for worker in &workers {
             let Statistics { committed, rolled_back, .. } = worker.statistics;
-            assert!(worker.saving.is_sparse() && rolled_back > 0, "{:?}", worker.statistics);
-            let is_sparse = worker.me == 0 || worker.saving.copied < committed;
-            assert!(is_sparse && worker.saving.copied > 0, "{} copies", worker.saving.copied);
+            assert!(worker.log.saving.is_sparse() && rolled_back > 0, "{:?}", worker.statistics);
+            let is_sparse = worker.me == 0 || worker.log.saving.copied < committed;
+            assert!(
+                is_sparse && worker.log.saving.copied > 0,
+                "{} copies",
+                worker.log.saving.copied
+            );
         }
         let oracle = oracle.expect("no LP fails");
         let mut lps: Vec<_> = workers.into_iter().flat_map(|worker| worker.lps).collect();

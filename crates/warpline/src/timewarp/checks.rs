@@ -24,7 +24,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// The records of the log: what was counted is what is there.
     fn check_log(&self) {
-        let (history, sent) = (&self.history, &self.sender.sent);
+        let (history, sent) = (&self.log.history, &self.sender.sent);
         let (mut uncommitted, mut returned, mut from) = (0, 0, None);
         for at in history.front()..history.back() {
             let &Record { event, sent_from, undone, copied, returned: ticket, .. } = &history[at];
@@ -36,7 +36,7 @@ impl<M: Model> Worker<'_, M> {
                     "MOVE-A: the record of {event:?} is left, and its LP is not here"
                 );
                 debug_assert!(
-                    !copied || self.saving.has_copy(at),
+                    !copied || self.log.saving.has_copy(at),
                     "SAVE-A: {event:?} cannot be undone"
                 );
                 let sends = history.sends(at, sent);
@@ -46,17 +46,17 @@ impl<M: Model> Worker<'_, M> {
         }
         debug_assert!(from <= Some(sent.back()), "HIST-B: notes of what was sent are lost");
         debug_assert_eq!(uncommitted, sent.uncommitted(), "HIST-D: of worker {}", self.me);
-        debug_assert_eq!(returned, self.returned, "FOSSIL-B: of worker {}", self.me);
+        debug_assert_eq!(returned, self.store.returned, "FOSSIL-B: of worker {}", self.me);
     }
 
     /// The LPs: each is where others look for it, and its last record is its own.
     fn check_lps(&self) {
-        let history = &self.history;
+        let history = &self.log.history;
         for (index, lp) in (0..).zip(&self.lps) {
             let place = self.sender.places[lp.id.index()];
             let here = LpPlace { worker: self.sender.id, index };
             debug_assert_eq!(place, here, "MOVE-B: {} is at worker {}", lp.id, self.me);
-            let waits = self.waiting.holds(index);
+            let waits = self.aside.waiting.holds(index);
             debug_assert_eq!(
                 waits,
                 lp.last_time == f64::INFINITY,

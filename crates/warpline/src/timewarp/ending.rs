@@ -30,7 +30,7 @@ impl<M: Model> Worker<'_, M> {
     fn leave(&mut self) -> End {
         if let Some(outcome) = self.sender.gvt.adopt(&self.shared.gvt) {
             self.receive_lps();
-            self.gvt = outcome.gvt.max(self.gvt);
+            self.clock.gvt = outcome.gvt.max(self.clock.gvt);
             self.fossil_collect();
         }
         if let Err(undelivered) = self.deliver_outputs(true) {

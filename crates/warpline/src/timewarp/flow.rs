@@ -341,11 +341,11 @@ impl Flow {
 impl<M: Model> Worker<'_, M> {
     /// The greatest time that this worker has handled an event of.
     pub(super) fn farthest(&self) -> f64 {
-        let history = &self.history;
+        let history = &self.log.history;
         (history.front()..history.back())
             .filter(|&at| !history[at].undone)
             .map(|at| history[at].event.time())
-            .fold(self.gvt.time(), f64::max)
+            .fold(self.clock.gvt.time(), f64::max)
     }
 
     /// Keeps GVT from thrashing where memory is limited (GTW, 3.4): a worker with few free buffers
@@ -368,10 +368,10 @@ impl<M: Model> Worker<'_, M> {
             return;
         }
         let resumes_above = self.shared.settings.engine.flow_control.free2;
-        let (gvt, snooped) = (self.gvt.time(), self.shared.snooped_gvt());
+        let (gvt, snooped) = (self.clock.gvt.time(), self.shared.snooped_gvt());
         let share = ((snooped - gvt) / (self.farthest() - gvt)).clamp(0.0, 1.0);
         let share = if share.is_nan() { 1.0 } else { share };
-        let reclaimable = self.history.len() as f64 * share;
+        let reclaimable = self.log.history.len() as f64 * share;
         if self.is_last() || self.free_buffers() + reclaimable > resumes_above * self.quota() {
             self.flow.held_back = false;
             self.flow.set_limit(self.shared);
@@ -401,7 +401,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// Those of them that this worker has.
     fn free_here(&self) -> usize {
-        let free = self.buffers.free_count() + self.returned_free();
+        let free = self.store.buffers.free_count() + self.returned_free();
         debug_assert!(
             free <= self.shared.arena.limit() as usize,
             "ARENA-A: {free} buffers are free"
@@ -462,7 +462,7 @@ mod tests {
         let shared = Shared::new(&toy, &settings, &ranks, None, None).expect("good settings");
         let mut workers = [0, 1].map(|me| Worker::new(&toy, &shared, me, &ranks));
         workers.iter_mut().for_each(|worker| worker.start(|| false).expect("there are buffers"));
-        while workers.iter().any(|worker| worker.gvt == Bound::ZERO) {
+        while workers.iter().any(|worker| worker.clock.gvt == Bound::ZERO) {
             shared.request_gvt();
             for worker in &mut workers {
                 let must_report = worker.notice_gvt().expect("the run goes on");

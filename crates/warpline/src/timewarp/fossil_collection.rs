@@ -29,19 +29,19 @@ use crate::pending::Entry;
 impl<M: Model> Worker<'_, M> {
     /// Whether no event will be rolled back any more.
     pub(super) fn is_final(&self) -> bool {
-        self.gvt.reaches(self.shared.end)
+        self.clock.gvt.reaches(self.shared.end)
     }
 
     /// Collects the records that GVT has committed.
     pub(super) fn fossil_collect(&mut self) {
-        if self.is_plain {
+        if self.optional.is_plain {
             while self.drop_front::<false>() {}
         } else {
             while self.drop_front::<true>() {}
         }
         self.forget_sent();
         self.forget_writes();
-        if self.is_on_the_fly {
+        if self.store.is_on_the_fly {
             self.set_horizon();
         }
     }
@@ -49,7 +49,7 @@ impl<M: Model> Worker<'_, M> {
     /// Drops the notes of what the collected records had sent.
     #[inline]
     fn forget_sent(&mut self) {
-        let (history, sent) = (&self.history, &mut self.sender.sent);
+        let (history, sent) = (&self.log.history, &mut self.sender.sent);
         let is_empty = history.len() == 0;
         let front = if is_empty { sent.back() } else { history[history.front()].sent_from };
         sent.drop_before(front);
@@ -63,16 +63,17 @@ impl<M: Model> Worker<'_, M> {
     /// record may go.
     #[inline]
     fn drop_front<const FULL: bool>(&mut self) -> bool {
-        if self.history.len() == 0 {
+        if self.log.history.len() == 0 {
             return false;
         }
-        let at = self.history.front();
-        let record = &self.history[at];
+        let at = self.log.history.front();
+        let record = &self.log.history[at];
         if !record.undone {
             let event = record.event;
-            let is_below =
-                event.key.words()[0] < self.gvt.0[0] || Bound(event.key.words()) < self.gvt;
-            if !is_below || FULL && !self.saving.may_drop(at, &self.history, self.gvt) {
+            let is_below = event.key.words()[0] < self.clock.gvt.0[0]
+                || Bound(event.key.words()) < self.clock.gvt;
+            if !is_below || FULL && !self.log.saving.may_drop(at, &self.log.history, self.clock.gvt)
+            {
                 return false;
             }
             self.statistics.committed += 1;
@@ -80,8 +81,8 @@ impl<M: Model> Worker<'_, M> {
             let is_output = !event.is_ordinary() && event.io() == Some(Io::NonBlocking);
             if is_output {
                 self.take_output(at);
-            } else if FULL && self.is_on_the_fly {
-                self.returned -= usize::from(record.returned.is_some());
+            } else if FULL && self.store.is_on_the_fly {
+                self.store.returned -= usize::from(record.returned.is_some());
             } else {
                 self.free(&event);
             }
@@ -89,75 +90,81 @@ impl<M: Model> Worker<'_, M> {
             self.forget_undone(at);
         }
         if FULL {
-            self.saving.forget(at, &self.buffers);
+            self.log.saving.forget(at, &self.store.buffers);
         }
-        self.history.drop_before(at + 1);
+        self.log.history.drop_before(at + 1);
         true
     }
 
     /// Forgets what an undone record had sent; it leaves the log.
     pub(super) fn forget_undone(&mut self, at: u64) {
-        let sends = self.history.sends(at, &self.sender.sent);
+        let sends = self.log.history.sends(at, &self.sender.sent);
         self.sender.sent.forget_taken_back(&sends);
     }
 
     /// Returns the buffer of an event that was processed, unless its message is to be put out.
     pub(super) fn return_early(&mut self, at: u64) {
-        let event = self.history[at].event;
+        let event = self.log.history[at].event;
         if event.io() == Some(Io::NonBlocking) {
             return;
         }
         let (from, buffer) = (self.sender_of(&event), event.buffer());
         let outside = match const { needs_drop::<Message<M>>() } {
-            true => heap::of_message::<M>(self.buffers.get(buffer)),
+            true => heap::of_message::<M>(self.store.buffers.get(buffer)),
             false => 0,
         };
-        debug_assert!(self.history[at].returned.is_none(), "FOSSIL-B: it was returned before");
-        let ticket = self.buffers.return_early(buffer, from, event.key.words(), outside);
-        self.history[at].returned = Some(ticket);
-        self.returned += 1;
+        debug_assert!(self.log.history[at].returned.is_none(), "FOSSIL-B: it was returned before");
+        let ticket = self.store.buffers.return_early(buffer, from, event.key.words(), outside);
+        self.log.history[at].returned = Some(ticket);
+        self.store.returned += 1;
     }
 
     /// Takes the buffer of a record's event back, if it was returned early. Returns false if it was
     /// given out again.
     #[inline]
     pub(super) fn take_back_buffer(&mut self, at: u64) -> bool {
-        let Record { event, returned, .. } = &mut self.history[at];
+        let Record { event, returned, .. } = &mut self.log.history[at];
         let Some(ticket) = returned.take() else { return true };
-        debug_assert!(self.returned > 0, "FOSSIL-B: a buffer was returned once and taken twice");
-        self.returned -= 1;
-        self.buffers.take_back(event.buffer(), ticket, event.key.words())
+        debug_assert!(
+            self.store.returned > 0,
+            "FOSSIL-B: a buffer was returned once and taken twice"
+        );
+        self.store.returned -= 1;
+        self.store.buffers.take_back(event.buffer(), ticket, event.key.words())
     }
 
     /// Lets the pool give out the buffers that no rollback needs (FOSSIL-A).
     pub(super) fn set_horizon(&mut self) {
-        let mut horizon = self.gvt;
-        if self.saving.is_sparse() {
-            let records = self.history.front()..self.history.back();
-            let records = records.map(|at| &self.history[at]).filter(|record| !record.undone);
+        let mut horizon = self.clock.gvt;
+        if self.log.saving.is_sparse() {
+            let records = self.log.history.front()..self.log.history.back();
+            let records = records.map(|at| &self.log.history[at]).filter(|record| !record.undone);
             horizon =
                 records.fold(horizon, |least, record| least.min(Bound(record.event.key.words())));
         }
-        self.buffers.set_horizon(horizon.0);
+        self.store.buffers.set_horizon(horizon.0);
     }
 
     /// How many buffers that were returned early are of events whose records are gone: they are as
     /// good as free.
     pub(super) fn returned_free(&self) -> usize {
-        self.buffers.early_count().saturating_sub(self.returned)
+        self.store.buffers.early_count().saturating_sub(self.store.returned)
     }
 
     /// Takes the message of a committed non-blocking I/O event, unless that was done before.
     fn take_output(&mut self, at: u64) {
-        let Record { event, delivered, undone, .. } = &mut self.history[at];
-        debug_assert!(!*undone && Bound(event.key.words()) < self.gvt, "{event:?} is not final");
+        let Record { event, delivered, undone, .. } = &mut self.log.history[at];
+        debug_assert!(
+            !*undone && Bound(event.key.words()) < self.clock.gvt,
+            "{event:?} is not final"
+        );
         if !std::mem::replace(delivered, true) {
             let (event, id) = (*event, self.lps[event.lp as usize].id);
             let from = self.sender_of(&event);
-            let bytes = heap::of_message::<M>(self.buffers.get(event.buffer()));
-            self.outputs.push((event.key, id, self.buffers.take(event.buffer(), from)));
+            let bytes = heap::of_message::<M>(self.store.buffers.get(event.buffer()));
+            self.log.outputs.push((event.key, id, self.store.buffers.take(event.buffer(), from)));
             // The message is not in its buffer any more; it is handled soon.
-            self.buffers.refund_outside(bytes);
+            self.store.buffers.refund_outside(bytes);
         }
     }
 
@@ -166,16 +173,16 @@ impl<M: Model> Worker<'_, M> {
     /// says that this worker will not come again.
     pub(super) fn deliver_outputs(&mut self, last: bool) -> Result<(), Undelivered> {
         if self.statistics.outputs > 0 {
-            for at in self.history.front()..self.history.back() {
-                let Record { event, undone, .. } = &self.history[at];
+            for at in self.log.history.front()..self.log.history.back() {
+                let Record { event, undone, .. } = &self.log.history[at];
                 let is_output = event.io() == Some(Io::NonBlocking) && !undone;
-                if is_output && Bound(event.key.words()) < self.gvt {
+                if is_output && Bound(event.key.words()) < self.clock.gvt {
                     self.take_output(at);
                 }
             }
         }
         let ranks = self.other_ranks();
-        let Self { model, shared, me, gvt, outputs, .. } = self;
-        shared.io.deliver(model, (*me, last), *gvt, &shared.arena, outputs, ranks)
+        let Self { model, shared, me, clock, log, .. } = self;
+        shared.io.deliver(model, (*me, last), clock.gvt, &shared.arena, &mut log.outputs, ranks)
     }
 }

@@ -56,14 +56,14 @@ impl<M: Model> Worker<'_, M> {
     /// Whether there is memory for what is saved of an LP before an event.
     #[inline]
     pub(super) fn can_save(&mut self, event: &Event) -> bool {
-        if self.saving.is_logging() {
-            return !self.is_limited || self.can_log();
+        if self.log.saving.is_logging() {
+            return !self.store.is_limited || self.can_log();
         }
         if !const { needs_drop::<M::Lp>() } {
             return true;
         }
         let bytes = of_state(&self.lps[event.lp as usize].state);
-        bytes == 0 || self.buffers.ensure_outside(bytes)
+        bytes == 0 || self.store.buffers.ensure_outside(bytes)
     }
 
     /// Frees the buffer of an event, and its message.
@@ -72,13 +72,13 @@ impl<M: Model> Worker<'_, M> {
         debug_assert!(event.cancels().is_none(), "an anti-message has no buffer of its own");
         let from = self.sender_of(event);
         if const { needs_drop::<Message<M>>() } {
-            let bytes = of_message::<M>(self.buffers.get(event.buffer()));
-            self.buffers.free(event.buffer(), from);
+            let bytes = of_message::<M>(self.store.buffers.get(event.buffer()));
+            self.store.buffers.free(event.buffer(), from);
             if bytes > 0 {
-                self.buffers.refund_outside(bytes);
+                self.store.buffers.refund_outside(bytes);
             }
         } else {
-            self.buffers.free(event.buffer(), from);
+            self.store.buffers.free(event.buffer(), from);
         }
     }
 }

@@ -31,11 +31,15 @@ impl<M: Model> Worker<'_, M> {
         if !self.shared.settings.leaves_cut || end == End::Failed {
             return left;
         }
-        debug_assert!(self.canceled.is_empty(), "CUT-A: a canceled event is left");
-        debug_assert_eq!(self.history.len(), 0, "CUT-A: an event is neither committed nor undone");
-        left.reserve(self.sender.pending.len() + self.waiting.len());
+        debug_assert!(self.aside.canceled.is_empty(), "CUT-A: a canceled event is left");
+        debug_assert_eq!(
+            self.log.history.len(),
+            0,
+            "CUT-A: an event is neither committed nor undone"
+        );
+        left.reserve(self.sender.pending.len() + self.aside.waiting.len());
         self.sender.pending.drain_into(&mut left);
-        self.waiting.drain_into(&mut left);
+        self.aside.waiting.drain_into(&mut left);
         for event in &mut left {
             *event = event.with_lp(self.lps[event.lp as usize].id.get());
         }

@@ -162,7 +162,7 @@ impl<M: Model> Worker<'_, M> {
     /// At a new GVT: shows what this worker has committed.
     pub(super) fn show_load(&mut self) {
         if let Some(moves) = &self.shared.moves {
-            let (events, nanoseconds) = self.meter.commit(self.statistics.committed);
+            let (events, nanoseconds) = self.optional.meter.commit(self.statistics.committed);
             moves.loads[self.me].set(events, nanoseconds);
         }
     }
@@ -175,7 +175,7 @@ impl<M: Model> Worker<'_, M> {
     /// Hands in what the LPs have done since then.
     pub(super) fn hand_in_loads(&self) {
         if let Some(moves) = &self.shared.moves {
-            let loads = self.lps.iter().map(|lp| (lp.id, lp.work.load(self.meter.each)));
+            let loads = self.lps.iter().map(|lp| (lp.id, lp.work.load(self.optional.meter.each)));
             moves.gathered.put(self.me, loads);
         }
     }

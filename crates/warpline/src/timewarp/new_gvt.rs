@@ -24,7 +24,7 @@ impl<M: Model> Worker<'_, M> {
             self.begin_phase(Phase::Gvt);
             let adopted = self.adopt(outcome);
             self.note_gauges();
-            self.end_phase(0, self.gvt.time());
+            self.end_phase(0, self.clock.gvt.time());
             adopted?;
         }
         Ok(must_report)
@@ -32,16 +32,16 @@ impl<M: Model> Worker<'_, M> {
 
     /// Takes over a new GVT, and answers it.
     fn adopt(&mut self, outcome: Outcome) -> Result<(), End> {
-        if outcome.gvt < self.gvt {
+        if outcome.gvt < self.clock.gvt {
             return self.refuse_gvt(outcome);
         }
         self.end_if_closed()?;
         self.take_in_awaited();
         self.sender.costs.begin();
-        debug_assert!(!self.handling, "GVT changes within an event");
-        let advanced = self.gvt < outcome.gvt;
-        self.statistics.history_peak = self.statistics.history_peak.max(self.history.len());
-        self.gvt = outcome.gvt;
+        debug_assert!(!self.log.handling, "GVT changes within an event");
+        let advanced = self.clock.gvt < outcome.gvt;
+        self.statistics.history_peak = self.statistics.history_peak.max(self.log.history.len());
+        self.clock.gvt = outcome.gvt;
         self.recording_commits(Self::fossil_collect);
         self.sender.costs.end(Part::Fossil);
         self.on_remote_gvt();
@@ -53,7 +53,7 @@ impl<M: Model> Worker<'_, M> {
         if Flow::says_failed(outcome) {
             return self.close(End::Failed);
         }
-        if self.gvt.reaches(self.shared.end) {
+        if self.clock.gvt.reaches(self.shared.end) {
             // A worker that was told to stop at its start may have left out all events.
             let is_cut_short = self.flow.is_over();
             return self.close(if is_cut_short { End::Interrupted } else { End::Finished });
@@ -66,11 +66,11 @@ impl<M: Model> Worker<'_, M> {
             self.fail_for_lack_of_buffers(self.lps[event.lp as usize].id, Some(event.key));
             return self.end_as_failed();
         }
-        self.is_gvt_new = true;
+        self.clock.is_new = true;
         let (events, rolled_back, rollbacks) = self.statistics.since_last_gvt();
-        self.saving.tune(events, rollbacks);
+        self.log.saving.tune(events, rollbacks);
         self.look_at_saving();
-        self.flow.on_gvt(self.shared, self.gvt, events, rolled_back);
+        self.flow.on_gvt(self.shared, self.clock.gvt, events, rolled_back);
         self.hold_back();
         let changes_saving = self.prepares_to_change(outcome);
         self.on_gvt_moves(outcome);
@@ -85,9 +85,9 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn report(&mut self) {
         let least = self.least();
         debug_assert!(
-            least >= self.gvt || self.may_have_got_changed_keys(),
+            least >= self.clock.gvt || self.may_have_got_changed_keys(),
             "TW-C: {least:?} is below GVT, {:?}",
-            self.gvt
+            self.clock.gvt
         );
         self.show(least);
         self.cut_remote();
@@ -101,21 +101,21 @@ impl<M: Model> Worker<'_, M> {
 
     /// The least key that this worker may still handle.
     pub(super) fn least(&mut self) -> Bound {
-        debug_assert!(self.canceled.is_empty(), "GVT: canceled events are handled before");
+        debug_assert!(self.aside.canceled.is_empty(), "GVT: canceled events are handled before");
         let pending =
             self.sender.pending.peek().map_or(Bound::NEVER, |event| Bound(event.key.words()));
-        let kept = self.moves.least();
-        pending.min(self.waiting.least()).min(kept).min(self.least_of_backlog())
+        let kept = self.optional.moves.least();
+        pending.min(self.aside.waiting.least()).min(kept).min(self.least_of_backlog())
     }
 
     /// Requests a computation of GVT when enough events were processed since the last one, or none
     /// can be processed.
     pub(super) fn request_gvt_if_due(&mut self, worked: bool) {
-        self.idle_turns = if worked { 0 } else { self.idle_turns + 1 };
-        let due = self.statistics.processed - self.requested_at >= self.gvt_interval
+        self.clock.idle_turns = if worked { 0 } else { self.clock.idle_turns + 1 };
+        let due = self.statistics.processed - self.clock.requested_at >= self.clock.interval
             || (worked && self.has_few_buffers());
-        if due || (self.idle_turns + 1).is_multiple_of(IDLE_TURNS) || self.flow.is_starved() {
-            self.requested_at = self.statistics.processed;
+        if due || (self.clock.idle_turns + 1).is_multiple_of(IDLE_TURNS) || self.flow.is_starved() {
+            self.clock.requested_at = self.statistics.processed;
             self.shared.request_gvt();
         }
     }

@@ -63,7 +63,7 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         if worker.me != 0 {
             return None;
         }
-        let threads = if self.timer.is_due() { self.look(worker.gvt) } else { None };
+        let threads = if self.timer.is_due() { self.look(worker.clock.gvt) } else { None };
         if self.stops || self.watch.stopped() {
             // Ordering: Relaxed; it publishes nothing but itself. Others may still start.
             self.shared.stop.store(true, Ordering::Relaxed);

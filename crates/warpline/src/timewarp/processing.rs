@@ -28,11 +28,11 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn process(&mut self) -> usize {
         let batch = self.flow.batch();
         debug_assert!(batch > 0, "a batch of no events");
-        debug_assert!(self.canceled.is_empty(), "TW-B: a canceled event could be handled");
+        debug_assert!(self.aside.canceled.is_empty(), "TW-B: a canceled event could be handled");
         let mut handled = 0;
         while handled < batch {
             let before = handled;
-            let outcome = panics::catch(|| match self.is_plain {
+            let outcome = panics::catch(|| match self.optional.is_plain {
                 true => self.process_events::<false>(batch, &mut handled),
                 false => self.process_events::<true>(batch, &mut handled),
             });
@@ -52,7 +52,7 @@ impl<M: Model> Worker<'_, M> {
             if FULL {
                 self.sender.costs.begin_event(self.statistics.processed);
             }
-            let timed = self.meter.begin();
+            let timed = self.optional.meter.begin();
             let Some(event) = self.sender.pending.pop() else { return };
             if FULL {
                 self.sender.costs.lap(Part::Pending);
@@ -71,7 +71,7 @@ impl<M: Model> Worker<'_, M> {
                 self.handle::<FULL>(event);
                 *handled += 1;
                 if let Some(since) = timed {
-                    self.meter.end(&mut self.lps[event.lp as usize].work, since);
+                    self.optional.meter.end(&mut self.lps[event.lp as usize].work, since);
                 }
             }
         }
@@ -81,7 +81,7 @@ impl<M: Model> Worker<'_, M> {
     /// reached always may, if it is before the end.
     #[cold]
     fn may_handle(&mut self, event: &Event) -> bool {
-        let first = self.gvt == Bound(event.key.words()) && self.flow.may_try();
+        let first = self.clock.gvt == Bound(event.key.words()) && self.flow.may_try();
         event.time() < self.shared.end && (first || self.flow.may_handle(self.shared, event.time()))
     }
 
@@ -90,15 +90,15 @@ impl<M: Model> Worker<'_, M> {
     /// events.
     #[inline]
     fn prefetch(&mut self) {
-        self.prefetched = self.prefetched.saturating_sub(1);
-        while self.prefetched < PREFETCH_AHEAD
-            && let Some(next) = self.sender.pending.upcoming(self.prefetched)
+        self.sender.prefetched = self.sender.prefetched.saturating_sub(1);
+        while self.sender.prefetched < PREFETCH_AHEAD
+            && let Some(next) = self.sender.pending.upcoming(self.sender.prefetched)
         {
             if let Some(lp) = self.lps.get(next.lp as usize) {
                 prefetch(lp);
             }
-            self.buffers.prefetch(next.buffer());
-            self.prefetched += 1;
+            self.store.buffers.prefetch(next.buffer());
+            self.sender.prefetched += 1;
         }
     }
 
@@ -119,40 +119,44 @@ impl<M: Model> Worker<'_, M> {
     /// Handles an event.
     #[inline]
     pub(super) fn handle<const FULL: bool>(&mut self, event: Event) {
-        debug_assert!(FULL || self.is_plain, "PLAIN-A: a worker with features does not ask");
-        debug_assert!(!self.handling, "an event is handled within another");
         debug_assert!(
-            self.gvt <= Bound(event.key.words()) || self.may_have_got_changed_keys(),
+            FULL || self.optional.is_plain,
+            "PLAIN-A: a worker with features does not ask"
+        );
+        debug_assert!(!self.log.handling, "an event is handled within another");
+        debug_assert!(
+            self.clock.gvt <= Bound(event.key.words()) || self.may_have_got_changed_keys(),
             "TW-C: {event:?} is below GVT, {:?}",
-            self.gvt
+            self.clock.gvt
         );
         debug_assert!(event.time() < self.shared.end, "{event:?} is not before the end");
-        debug_assert!(!self.waiting.holds(event.lp), "WAIT-A: the LP of {event:?} waits");
+        debug_assert!(!self.aside.waiting.holds(event.lp), "WAIT-A: the LP of {event:?} waits");
         let lp = &mut self.lps[event.lp as usize];
         debug_assert!(
-            !self.history.is_live(lp.last) || self.history[lp.last].event.key <= event.key,
+            !self.log.history.is_live(lp.last) || self.log.history[lp.last].event.key <= event.key,
             "TW-A: {event:?} was not found to be a straggler"
         );
-        let at = self.history.push(event, &lp.core, lp.last, self.sender.sent.back());
+        let at = self.log.history.push(event, &lp.core, lp.last, self.sender.sent.back());
         if FULL && let Some(memory) = self.sender.memory {
             memory.switch(lp.id);
         }
-        let is_logging = self.saving.logs::<FULL>();
+        let is_logging = self.log.saving.logs::<FULL>();
         if is_logging {
-            self.history[at].undo_from = M::Lp::SAVING.begin(&lp.state, &mut self.sender.undo_log);
+            self.log.history[at].undo_from =
+                M::Lp::SAVING.begin(&lp.state, &mut self.sender.undo_log);
         } else {
-            self.saving.before::<FULL>(lp, &mut self.history, at, &self.buffers);
+            self.log.saving.before::<FULL>(lp, &mut self.log.history, at, &self.store.buffers);
         }
         (lp.last, lp.last_time) = (at, event.time());
         lp.work.count();
         if FULL {
             self.sender.costs.lap(Part::Saving);
         }
-        self.handling = true;
-        let message = self.buffers.get(event.buffer());
+        self.log.handling = true;
+        let message = self.store.buffers.get(event.buffer());
         let Lp { state, core: Core { rng, sent, digest }, id, .. } = lp;
         let cause = Cause::event(&event.key, *id);
-        let (sender, buffers) = (&mut self.sender, &self.buffers);
+        let (sender, buffers) = (&mut self.sender, &self.store.buffers);
         let sink = Sending::<M, FULL> { sender, buffers, is_logging, note: 0 };
         let mut cx = Handling { cause, rng, sent, sink };
         if event.is_ordinary() {
@@ -167,13 +171,16 @@ impl<M: Model> Worker<'_, M> {
             switch_to_platform();
         }
         digest.commit(&event.key, M::Lp::fingerprint(self.model, message));
-        debug_assert!(self.history[at].sent_from <= self.sender.sent.back(), "HIST-B: sends lost");
-        self.handling = false;
+        debug_assert!(
+            self.log.history[at].sent_from <= self.sender.sent.back(),
+            "HIST-B: sends lost"
+        );
+        self.log.handling = false;
         self.statistics.processed += 1;
         if FULL {
-            self.saving.note(at, note);
+            self.log.saving.note(at, note);
             self.charge_log();
-            if self.is_on_the_fly {
+            if self.store.is_on_the_fly {
                 self.return_early(at);
             }
             self.sender.costs.lap(Part::Handler);
@@ -185,15 +192,15 @@ impl<M: Model> Worker<'_, M> {
     #[cold]
     pub(super) fn cut_off(&mut self, fault: Fault) {
         assert!(
-            std::mem::take(&mut self.handling),
+            std::mem::take(&mut self.log.handling),
             "Warpline has a bug: worker {} found that {fault}",
             self.me
         );
         if self.sender.memory.is_some() {
             switch_to_platform();
         }
-        debug_assert!(self.history.len() > 0, "what was cut off has no record");
-        let event = self.history[self.history.back() - 1].event;
+        debug_assert!(self.log.history.len() > 0, "what was cut off has no record");
+        let event = self.log.history[self.log.history.back() - 1].event;
         self.statistics.processed += 1;
         self.charge_log();
         match self.sender.cut_off.reason(fault) {

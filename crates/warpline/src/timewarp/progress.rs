@@ -50,7 +50,7 @@ impl<M: Model> Worker<'_, M> {
         let may_come = next.is_some_and(|time| time < self.shared.end);
         if may_come || self.flow.is_starved() {
             self.flow.holds_back_by()
-        } else if !self.waiting.is_empty() {
+        } else if !self.aside.waiting.is_empty() {
             Activity::Blocked
         } else if next.is_some() {
             Activity::AtEnd
@@ -62,8 +62,9 @@ impl<M: Model> Worker<'_, M> {
     /// The event that was handled last, as far as it is known.
     #[inline]
     pub(super) fn last_handled(&self) -> Option<&Event> {
-        let last = self.history.back().checked_sub(1).filter(|&at| self.history.is_live(at))?;
-        Some(&self.history[last].event)
+        let last =
+            self.log.history.back().checked_sub(1).filter(|&at| self.log.history.is_live(at))?;
+        Some(&self.log.history[last].event)
     }
 
     /// Shows the others the time of the event that was handled last.
@@ -71,7 +72,7 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn show_progress(&self) {
         if let Some(last) = self.last_handled() {
             // A record behind one that GVT has not passed may be below GVT.
-            let time = last.key.words()[0].max(self.gvt.0[0]);
+            let time = last.key.words()[0].max(self.clock.gvt.0[0]);
             // Ordering: Relaxed; an estimate.
             self.shared.shown[self.me].next.store(time, Ordering::Relaxed);
         }

@@ -44,7 +44,7 @@ impl<M: Model> Worker<'_, M> {
         let mail = mail.with_lp(place.index);
         match mail.cancels() {
             None => self.sender.pending.insert(mail),
-            Some(event) => self.canceled.push(event),
+            Some(event) => self.aside.canceled.push(event),
         }
     }
 }

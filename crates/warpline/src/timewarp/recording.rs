@@ -48,14 +48,14 @@ impl Trace {
 
 impl<M: Model> Worker<'_, M> {
     fn recorder(&mut self) -> Option<&mut Recorder> {
-        self.trace.as_deref_mut().map(|trace| &mut *trace.recorder)
+        self.optional.trace.as_deref_mut().map(|trace| &mut *trace.recorder)
     }
 
     /// The same at the beginning and the end of phases, which tell how many events they send to
     /// other ranks.
     #[inline]
     fn counting(&mut self) -> Option<&mut Recorder> {
-        let sent = if self.trace.is_some() { self.remote_events() } else { 0 };
+        let sent = if self.optional.trace.is_some() { self.remote_events() } else { 0 };
         let recorder = self.recorder()?;
         recorder.count = sent;
         Some(recorder)
@@ -91,13 +91,13 @@ impl<M: Model> Worker<'_, M> {
         self.sender.stamp = stamp;
         self.sender.costs.note_sends(keeps);
         let processed = self.statistics.processed;
-        self.trace.iter_mut().for_each(|trace| trace.processed = processed);
+        self.optional.trace.iter_mut().for_each(|trace| trace.processed = processed);
     }
 
     /// It has ended.
     #[inline]
     pub(super) fn end_batch(&mut self) {
-        let Some(trace) = self.trace.as_deref() else { return };
+        let Some(trace) = self.optional.trace.as_deref() else { return };
         debug_assert!(self.statistics.processed >= trace.processed, "events are not counted");
         let events = self.statistics.processed - trace.processed;
         let time = self.last_handled().map_or(f64::NAN, |event| event.key.time_value());
@@ -112,7 +112,7 @@ impl<M: Model> Worker<'_, M> {
     #[inline]
     pub(super) fn note_mail(&mut self, block: &Mail) {
         let stamp = Stamp(block.stamp);
-        let keeps = self.trace.as_deref().is_some_and(|trace| trace.recorder.keeps(stamp));
+        let keeps = self.optional.trace.as_deref().is_some_and(|trace| trace.recorder.keeps(stamp));
         // Notices do not tell what is filed.
         if keeps && self.shared.halves.is_none() {
             let events = block.items.iter().filter(|mail| mail.cancels().is_none());
@@ -129,7 +129,7 @@ impl<M: Model> Worker<'_, M> {
         event: Option<&Event>,
         undo: impl FnOnce(&mut Self),
     ) {
-        if self.trace.is_none() {
+        if self.optional.trace.is_none() {
             return undo(self);
         }
         let before = self.statistics.rolled_back;
@@ -176,7 +176,7 @@ impl<M: Model> Worker<'_, M> {
     /// An event is canceled that this worker has sent.
     #[inline]
     pub(super) fn note_canceled(&mut self, sent: &Sent) {
-        if self.trace.as_deref().is_none_or(|trace| trace.recorder.leaves_out()) {
+        if self.optional.trace.as_deref().is_none_or(|trace| trace.recorder.leaves_out()) {
             return;
         }
         let buffer = sent.event.buffer();
@@ -218,7 +218,7 @@ impl<M: Model> Worker<'_, M> {
     /// Mail has been filed.
     #[inline]
     pub(super) fn note_canceled_by_mail(&mut self) {
-        if !self.canceled.is_empty() {
+        if !self.aside.canceled.is_empty() {
             // What has canceled the events, at another worker, came before.
             self.recorder().into_iter().for_each(Recorder::tick);
         }
@@ -249,16 +249,16 @@ impl<M: Model> Worker<'_, M> {
         collect(self);
         debug_assert!(self.statistics.committed >= before, "commits were taken back");
         let committed = self.statistics.committed - before;
-        self.end_phase(committed, self.gvt.time());
+        self.end_phase(committed, self.clock.gvt.time());
     }
 
     /// Tells the numbers of this worker, at a new GVT.
     pub(super) fn note_gauges(&mut self) {
-        if self.trace.is_none() {
+        if self.optional.trace.is_none() {
             return;
         }
-        let free = self.is_limited.then(|| self.free_buffers());
-        let uncommitted = self.history.len() as f64;
+        let free = self.store.is_limited.then(|| self.free_buffers());
+        let uncommitted = self.log.history.len() as f64;
         let (processed, undone) = (self.statistics.processed, self.statistics.rolled_back);
         let Some(recorder) = self.recorder() else { return };
         recorder.sample_efficiency(processed, undone);
@@ -268,7 +268,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// The worker ends, and hands in what it has written.
     pub(super) fn end_trace(&mut self) {
-        self.trace = None;
+        self.optional.trace = None;
     }
 }
 

@@ -57,9 +57,9 @@ pub(super) fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerRes
     worker.send_mail(false);
     worker.show_activity(Activity::Ended);
     worker.end_trace();
-    worker.statistics.copied = worker.saving.copied;
-    worker.statistics.coasted = worker.saving.coasted;
-    let pending = worker.sender.pending.len() + worker.waiting.len() + worker.backlog();
+    worker.statistics.copied = worker.log.saving.copied;
+    worker.statistics.coasted = worker.log.saving.coasted;
+    let pending = worker.sender.pending.len() + worker.aside.waiting.len() + worker.backlog();
     WorkerResult {
         me: worker.me,
         pending: pending as u64,
@@ -67,7 +67,7 @@ pub(super) fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerRes
         backlog: worker.take_backlog(end),
         log_end: worker.sender.undo_log.back(),
         exchanged: worker.exchanged(),
-        gvt: worker.gvt,
+        gvt: worker.clock.gvt,
         rounds: worker.sender.gvt.rounds(),
         end,
         costs: worker.sender.costs.seconds(),

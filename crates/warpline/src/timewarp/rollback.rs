@@ -27,23 +27,27 @@ impl<M: Model> Worker<'_, M> {
     }
 
     fn undo(&mut self, lp: u32, to: Bound, annihilated: Option<&Event>, cut_off: bool) {
-        if self.waiting.holds(lp) {
+        if self.aside.waiting.holds(lp) {
             self.unblock(lp);
         }
         self.sender.costs.enter(Part::Rollback);
-        debug_assert!(!self.handling, "a rollback within a handler");
+        debug_assert!(!self.log.handling, "a rollback within a handler");
         let (mut at, mut first) = (self.lps[lp as usize].last, NONE);
         let before = self.statistics.rolled_back;
-        let (gvt, changed_keys) = (self.gvt, self.may_have_got_changed_keys());
-        while self.history.is_live(at) && Bound(self.history[at].event.key.words()) >= to {
+        let (gvt, changed_keys) = (self.clock.gvt, self.may_have_got_changed_keys());
+        while self.log.history.is_live(at) && Bound(self.log.history[at].event.key.words()) >= to {
             if cut_off && first != NONE {
                 // Another one under the same key (HIST-A), handled before.
                 break;
             }
             self.unsend(at);
             let is_there = self.take_back_buffer(at);
-            assert!(is_there, "FOSSIL-A: the buffer of {:?} was given out", self.history[at].event);
-            let record = &mut self.history[at];
+            assert!(
+                is_there,
+                "FOSSIL-A: the buffer of {:?} was given out",
+                self.log.history[at].event
+            );
+            let record = &mut self.log.history[at];
             debug_assert!(!record.undone, "HIST-C: {:?} is undone twice", record.event);
             debug_assert_eq!(record.event.lp, lp, "HIST-A: the chain leads to another LP");
             debug_assert!(
@@ -59,14 +63,14 @@ impl<M: Model> Worker<'_, M> {
             (first, at) = (at, record.prev);
         }
         if first != NONE {
-            let (lp, history) = (&mut self.lps[lp as usize], &mut self.history);
+            let (lp, history) = (&mut self.lps[lp as usize], &mut self.log.history);
             let _application = self.sender.memory.map(|memory| memory.enter(lp.id));
-            let (model, buffers) = (self.model, &mut self.buffers);
-            let restored = if self.saving.is_logging() {
+            let (model, buffers) = (self.model, &mut self.store.buffers);
+            let restored = if self.log.saving.is_logging() {
                 undo_writes(lp, &history[first], &mut self.sender.undo_log);
                 Ok(())
             } else {
-                self.saving.restore(model, lp, first, cut_off, history, buffers)
+                self.log.saving.restore(model, lp, first, cut_off, history, buffers)
             };
             lp.last = at;
             lp.work.undo((self.statistics.rolled_back - before) as i32);
@@ -82,7 +86,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// Takes back the events that a record's event sent.
     fn unsend(&mut self, at: u64) {
-        let sends = self.history.sends(at, &self.sender.sent);
+        let sends = self.log.history.sends(at, &self.sender.sent);
         self.sender.sent.take_back(&sends);
         for place in sends.rev() {
             self.take_back(self.sender.sent.get(place));
@@ -93,7 +97,9 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn roll_back_all(&mut self, to: Bound) {
         for lp in 0..self.lps.len() {
             let last = self.lps[lp].last;
-            if self.history.is_live(last) && Bound(self.history[last].event.key.words()) >= to {
+            if self.log.history.is_live(last)
+                && Bound(self.log.history[last].event.key.words()) >= to
+            {
                 self.statistics.secondary_rollbacks += 1;
                 let lp = lp as u32;
                 let undo = |worker: &mut Self| worker.roll_back(lp, to, None);
@@ -102,8 +108,8 @@ impl<M: Model> Worker<'_, M> {
             }
         }
         debug_assert!(
-            (self.history.front()..self.history.back())
-                .map(|at| &self.history[at])
+            (self.log.history.front()..self.log.history.back())
+                .map(|at| &self.log.history[at])
                 .all(|record| { record.undone || Bound(record.event.key.words()) < to }),
             "HIST-A: an event at or after {to:?} was not undone"
         );
@@ -112,20 +118,24 @@ impl<M: Model> Worker<'_, M> {
 
     /// Undoes all events that are not committed.
     pub(super) fn undo_everything(&mut self) {
-        self.roll_back_all(self.gvt);
+        self.roll_back_all(self.clock.gvt);
         self.fossil_collect();
-        debug_assert_eq!(self.history.len(), 0, "TW-B: an event is neither committed nor undone");
+        debug_assert_eq!(
+            self.log.history.len(),
+            0,
+            "TW-B: an event is neither committed nor undone"
+        );
     }
 
     /// Drops undone records from the back of the log.
     pub(super) fn trim(&mut self) {
-        while self.history.len() > 0 && self.history[self.history.back() - 1].undone {
-            let back = self.history.back() - 1;
+        while self.log.history.len() > 0 && self.log.history[self.log.history.back() - 1].undone {
+            let back = self.log.history.back() - 1;
             self.forget_undone(back);
-            self.sender.sent.drop_from(self.history[back].sent_from);
+            self.sender.sent.drop_from(self.log.history[back].sent_from);
             self.drop_undone_writes(back);
-            self.saving.forget(back, &self.buffers);
-            self.history.drop_from(back);
+            self.log.saving.forget(back, &self.store.buffers);
+            self.log.history.drop_from(back);
         }
     }
 }

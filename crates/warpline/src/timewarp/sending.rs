@@ -45,6 +45,8 @@ pub(super) struct Sender<'r, M: Model> {
     /// Where this worker takes the LPs to be. Workers share one table until an LP moves.
     pub(super) places: Arc<Vec<LpPlace>>,
     pub(super) pending: AnySet<Event>,
+    /// How many of the next events are on their way into the cache.
+    pub(super) prefetched: usize,
     pub(super) sent: SentLog,
     /// What the tracked fields of this worker's LPs were, for the records of the processed list.
     pub(super) undo_log: UndoLog,
@@ -84,6 +86,7 @@ impl<'r, M: Model> Sender<'r, M> {
             admission: shared.admission.clone(),
             places: shared.directory.places(),
             pending: AnySet::new(shared.settings.engine.pending),
+            prefetched: 0,
             sent: SentLog::new(),
             undo_log: logging::undo_log(shared, UndoLog::NONE + 1),
             open: (0..shared.workers()).map(|_| None).collect(),

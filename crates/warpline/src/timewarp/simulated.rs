@@ -235,13 +235,13 @@ fn simulate_on(
         gvt: vec![Bound::ZERO; all],
     };
     for worker in &mut run.workers {
-        if worker.saving.choice.is_some() {
-            worker.saving.choice = Some(Choice::by_seed(None));
+        if worker.log.saving.choice.is_some() {
+            worker.log.saving.choice = Some(Choice::by_seed(None));
         }
         if settings.engine.balance == Balance::On {
             // A run repeats itself only if nothing in it depends on a clock.
-            worker.moves.hasten(settings.seed);
-            worker.meter = Meter::new(false);
+            worker.optional.moves.hasten(settings.seed);
+            worker.optional.meter = Meter::new(false);
         }
     }
     run.run(dice, schedule);
@@ -301,7 +301,7 @@ impl Run<'_> {
             if let Some((from, every)) = schedule.sparse
                 && from <= step
             {
-                let choice = &mut self.workers[me].saving.choice;
+                let choice = &mut self.workers[me].log.saving.choice;
                 *choice = choice.take().map(|_| Choice::by_seed(Some(every)));
             }
             self.step(me, dice.one_in(schedule.whole));
@@ -309,9 +309,9 @@ impl Run<'_> {
             if dice.one_in(if in_round { 2 } else { schedule.naps }) {
                 self.naps[me] = step + 1 + dice.0.below(schedule.nap_max);
             }
-            assert!(self.gvt[me] <= self.workers[me].gvt, "GVT decreased at {me}");
-            if self.gvt[me] < self.workers[me].gvt {
-                (self.gvt[me], moved) = (self.workers[me].gvt, step);
+            assert!(self.gvt[me] <= self.workers[me].clock.gvt, "GVT decreased at {me}");
+            if self.gvt[me] < self.workers[me].clock.gvt {
+                (self.gvt[me], moved) = (self.workers[me].clock.gvt, step);
             }
             if !self.shared.iter().any(|shared| shared.failure.is_known()) {
                 // What a worker has not taken over is nowhere yet.
@@ -385,9 +385,9 @@ impl Run<'_> {
                  \x20 waiting {:?}\n  {:?}",
                 worker.me,
                 number / each,
-                worker.gvt,
+                worker.clock.gvt,
                 worker.flow,
-                worker.waiting,
+                worker.aside.waiting,
                 worker.sender.remote
             );
         }

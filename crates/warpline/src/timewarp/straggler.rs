@@ -16,18 +16,18 @@ impl<M: Model> Worker<'_, M> {
     #[cold]
     pub(super) fn is_next(&mut self, event: Event, in_order: bool) -> bool {
         if !in_order {
-            if self.waiting.holds(event.lp) {
-                if self.waiting.keep(event).is_ok() {
+            if self.aside.waiting.holds(event.lp) {
+                if self.aside.waiting.keep(event).is_ok() {
                     return false;
                 }
                 self.unblock(event.lp);
             }
             let last = self.lps[event.lp as usize].last;
             debug_assert!(
-                !self.history.is_live(last) || !self.history[last].undone,
+                !self.log.history.is_live(last) || !self.log.history[last].undone,
                 "HIST-A: the last record of an LP is undone"
             );
-            if self.history.is_live(last) && self.history[last].event.key > event.key {
+            if self.log.history.is_live(last) && self.log.history[last].event.key > event.key {
                 self.statistics.primary_rollbacks += 1;
                 let (lp, to) = (event.lp, Bound(event.key.words()));
                 let undo = |worker: &mut Self| worker.roll_back(lp, to, None);

@@ -14,27 +14,27 @@
 //!   was annihilated.
 //! - **TW-C.** No event of a worker is below GVT.
 
-use warpline_core::{EventKey, LpId, Model};
-use warpline_memory::{Buffers, Taken};
+use warpline_core::Model;
 
 use super::{
     Message,
     choosing::Choice,
+    clock::Clock,
     costs::Part,
     event::Event,
     flow::Flow,
-    gvt::Bound,
     heap::CopyRules,
-    history::{Record, Ring},
     load::Meter,
-    logging::LogAccount,
+    log::Log,
     moves::Moves,
+    optional::Optional,
     recording::Trace,
     saving::{Lp, Saving},
     sending::Sender,
+    set_aside::SetAside,
     shared::Shared,
     statistics::Statistics,
-    waiting::Waiting,
+    store::Store,
 };
 use crate::run::Ranks;
 
@@ -45,43 +45,15 @@ pub(super) struct Worker<'r, M: Model> {
     /// Its number among the workers of this rank.
     pub(super) me: usize,
     pub(super) lps: Vec<Lp<M::Lp>>,
-    pub(super) buffers: Buffers<'r, Message<M>>,
-    /// Whether memory is limited.
-    pub(super) is_limited: bool,
-    /// Whether it has none of the [features](super::features) that cost something at each event.
-    pub(super) is_plain: bool,
-    /// Whether the pool asks for the sender of the event in a buffer.
-    wants_sender: bool,
+    pub(super) store: Store<'r, Message<M>>,
     /// The pending set, and the mail to other workers: what a handler can reach.
     pub(super) sender: Sender<'r, M>,
-    pub(super) history: Ring<Record>,
-    pub(super) saving: Saving<M>,
-    /// Events to be annihilated: the paper's CanQ.
-    pub(super) canceled: Vec<Event>,
-    pub(super) waiting: Waiting,
-    pub(super) moves: Moves,
-    pub(super) meter: Meter,
-    /// If what it does is recorded.
-    pub(super) trace: Option<Box<Trace>>,
+    pub(super) log: Log<M>,
+    pub(super) clock: Clock,
     pub(super) flow: Flow,
-    pub(super) gvt: Bound,
-    /// Whether this worker has not looked yet whether an LP waits for the event at GVT.
-    pub(super) is_gvt_new: bool,
+    pub(super) aside: SetAside,
+    pub(super) optional: Optional,
     pub(super) statistics: Statistics,
-    /// What the undo log is charged for, where that counts, and the most that an event has written.
-    pub(super) log_account: LogAccount,
-    /// Whether the handler of the event at the back of the processed list runs.
-    pub(super) handling: bool,
-    pub(super) outputs: Vec<(EventKey, LpId, Taken<Message<M>>)>,
-    /// Whether buffers are returned early, and how many records have one that was.
-    pub(super) is_on_the_fly: bool,
-    pub(super) returned: usize,
-    /// Events processed when this worker last requested GVT.
-    pub(super) requested_at: u64,
-    pub(super) gvt_interval: u64,
-    pub(super) idle_turns: u32,
-    /// How many of the next events are on their way into the cache.
-    pub(super) prefetched: usize,
 }
 
 /// The result of a turn.
@@ -113,45 +85,32 @@ impl<'r, M: Model> Worker<'r, M> {
     ) -> Self {
         let settings = &shared.settings.engine;
         let (is_limited, apart) = (shared.settings.memory.is_some(), shared.memory.is_some());
-        let rules = CopyRules { is_limited, apart };
-        let buffers = shared.arena.buffers(me);
         let lps = shared.directory.lps_of(me).len();
+        let saving = Saving::new(
+            settings.saving,
+            Choice::of(&shared.settings, shared.is_alone()),
+            &shared.admission,
+            lps,
+            CopyRules { is_limited, apart },
+        );
         Self {
             model,
             shared,
             me,
             lps: Vec::with_capacity(lps),
-            is_limited,
-            is_plain: shared.is_plain(),
-            wants_sender: buffers.wants_sender(),
-            buffers,
+            store: Store::new(shared.arena.buffers(me), is_limited, settings.pool.is_on_the_fly()),
             sender: Sender::new(shared, me, ranks),
-            history: Ring::default(),
-            saving: Saving::new(
-                settings.saving,
-                Choice::of(&shared.settings, shared.is_alone()),
-                &shared.admission,
-                lps,
-                rules,
-            ),
-            canceled: Vec::new(),
-            waiting: Waiting::default(),
-            moves: Moves::new(shared, me),
-            meter: Meter::new(shared.moves.is_some()),
-            trace: Trace::take(shared, ranks.me(), me),
+            log: Log::new(saving),
+            clock: Clock::new(settings.gvt_interval as u64),
             flow: Flow::new(shared),
-            gvt: Bound::ZERO,
-            is_gvt_new: false,
+            aside: SetAside::default(),
+            optional: Optional {
+                is_plain: shared.is_plain(),
+                moves: Moves::new(shared, me),
+                meter: Meter::new(shared.moves.is_some()),
+                trace: Trace::take(shared, ranks.me(), me),
+            },
             statistics: Statistics::default(),
-            log_account: LogAccount::default(),
-            handling: false,
-            outputs: Vec::new(),
-            is_on_the_fly: settings.pool.is_on_the_fly(),
-            returned: 0,
-            requested_at: 0,
-            gvt_interval: settings.gvt_interval as u64,
-            idle_turns: 0,
-            prefetched: 0,
         }
     }
 
@@ -172,7 +131,7 @@ impl<'r, M: Model> Worker<'r, M> {
         // 2. All canceled events are annihilated.
         self.cancel();
         self.sender.costs.end(Part::Receive);
-        if std::mem::take(&mut self.is_gvt_new) {
+        if std::mem::take(&mut self.clock.is_new) {
             self.meet_gvt()?;
         }
         self.sender.flush();
@@ -185,12 +144,12 @@ impl<'r, M: Model> Worker<'r, M> {
     /// Step 3 of the paper: the smallest unprocessed events are handled, a batch of them.
     pub(super) fn handle_batch(&mut self) -> Turn {
         self.look_whether_to_go_on();
-        self.flow.note_history(self.shared, self.history.len());
+        self.flow.note_history(self.shared, self.log.history.len());
         self.begin_batch();
         let handled = if self.flow.is_over() { 0 } else { self.process() };
-        debug_assert!(!self.handling, "a batch ends within an event");
+        debug_assert!(!self.log.handling, "a batch ends within an event");
         debug_assert!(
-            self.returned <= self.history.len(),
+            self.store.returned <= self.log.history.len(),
             "FOSSIL-B: more buffers were returned than there are records"
         );
         self.end_batch();
@@ -205,7 +164,7 @@ impl<'r, M: Model> Worker<'r, M> {
     /// The worker that sent an event, if the pool asks for it.
     #[inline]
     pub(super) fn sender_of(&self, event: &Event) -> usize {
-        if !self.wants_sender {
+        if !self.store.wants_sender {
             return self.me;
         }
         let place = self.sender.places[event.key.sender().index()];

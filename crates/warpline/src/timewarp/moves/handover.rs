@@ -120,7 +120,7 @@ fn fates(count: usize, leaving: &[(u32, usize)]) -> Vec<Fate> {
 impl<M: Model> Worker<'_, M> {
     /// Hands over LPs, each by its index here, to other workers.
     pub(super) fn hand_over(&mut self, mut leaving: Vec<(u32, usize)>) {
-        debug_assert!(self.canceled.is_empty(), "MOVE-A: what is canceled has indices");
+        debug_assert!(self.aside.canceled.is_empty(), "MOVE-A: what is canceled has indices");
         let Some(moves) = &self.shared.moves else { return };
         let since = moves.time();
         // MOVE-C: what the LPs have sent arrives before they do.
@@ -128,7 +128,7 @@ impl<M: Model> Worker<'_, M> {
         last_first(&mut leaving);
         let fates = fates(self.lps.len(), &leaving);
         for (lp, &fate) in (0..).zip(&fates) {
-            if fate != Fate::Stays(lp) && self.waiting.holds(lp) {
+            if fate != Fate::Stays(lp) && self.aside.waiting.holds(lp) {
                 self.unblock(lp);
             }
         }
@@ -136,11 +136,11 @@ impl<M: Model> Worker<'_, M> {
         debug_assert_eq!(self.lps.len() + packages.len(), fates.len(), "MOVE-B: an LP is lost");
         self.trim();
         self.pack_pending(&fates, &mut packages);
-        self.prefetched = 0;
+        self.sender.prefetched = 0;
         let mut least = Bound::NEVER;
         for (package, &(_, to)) in packages.into_iter().zip(&leaving) {
             for event in package.events() {
-                self.buffers.pass_on(event.buffer(), to);
+                self.store.buffers.pass_on(event.buffer(), to);
             }
             least = least.min(package.least());
             let mut block = Block::new(self.me as u32);
@@ -156,36 +156,39 @@ impl<M: Model> Worker<'_, M> {
     /// Takes out an LP with its records; the last LP gets its index.
     fn pack(&mut self, index: u32) -> Package<M> {
         let lp = self.lps.swap_remove(index as usize);
-        let copies = self.saving.remove_lp(index);
+        let copies = self.log.saving.remove_lp(index);
         let mut positions = Vec::new();
         let mut at = lp.last;
-        while self.history.is_live(at) {
-            debug_assert_eq!(self.history[at].event.lp, index, "HIST-A: a record of another LP");
+        while self.log.history.is_live(at) {
+            debug_assert_eq!(
+                self.log.history[at].event.lp, index,
+                "HIST-A: a record of another LP"
+            );
             positions.push(at);
-            at = self.history[at].prev;
+            at = self.log.history[at].prev;
         }
         positions.reverse();
         let (mut records, mut sent) = (Vec::new(), Vec::new());
         let (mut saved, mut writes) = (Vec::new(), Vec::new());
         for &at in &positions {
             let is_there = self.take_back_buffer(at);
-            let notes = self.history.sends(at, &self.sender.sent);
-            let mut record = self.history[at].clone();
+            let notes = self.log.history.sends(at, &self.sender.sent);
+            let mut record = self.log.history[at].clone();
             (record.event.lp, record.sent_from) = (lp.id.get(), sent.len() as u64);
             record.delivered |= !is_there;
-            saved.push(self.saving.take(at, record.copied));
+            saved.push(self.log.saving.take(at, record.copied));
             writes.push(self.take_writes(at));
             records.push(record);
             self.sender.sent.take_back(&notes);
             sent.extend(notes.map(|place| self.sender.sent.get(place)));
-            self.history[at].undone = true;
+            self.log.history[at].undone = true;
         }
         if let Some(last) = self.lps.get(index as usize) {
             self.sender.note_place(last.id, LpPlace { worker: self.sender.id, index });
             let mut at = last.last;
-            while self.history.is_live(at) {
-                self.history[at].event.lp = index;
-                at = self.history[at].prev;
+            while self.log.history.is_live(at) {
+                self.log.history[at].event.lp = index;
+                at = self.log.history[at].prev;
             }
         }
         let (pending, origins) = (Vec::new(), Vec::new());
@@ -215,23 +218,23 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn take_in(&mut self, package: Package<M>) {
         package.check();
         let Package { mut lp, copies, records, positions, saved, writes, sent, .. } = package;
-        let (index, back) = (self.lps.len() as u32, self.history.back());
+        let (index, back) = (self.lps.len() as u32, self.log.history.back());
         let (mut last, mut moved) = (NONE, UndoMoves::default());
         let (mut saved, mut writes) = (saved.into_iter(), writes.into_iter());
         for (number, record) in records.iter().enumerate() {
             let (Some(saved), Some(writes)) = (saved.next(), writes.next()) else { break };
             let end = records.get(number + 1).map_or(sent.len(), |next| next.sent_from as usize);
             let (event, from) = (record.event.with_lp(index), self.sender.sent.back());
-            let at = self.history.push(event, &record.before, last, from);
-            (self.history[at].copied, self.history[at].delivered) =
+            let at = self.log.history.push(event, &record.before, last, from);
+            (self.log.history[at].copied, self.log.history[at].delivered) =
                 (record.copied, record.delivered);
-            if self.is_on_the_fly && !record.delivered {
+            if self.store.is_on_the_fly && !record.delivered {
                 self.return_early(at);
             }
             if last != NONE {
-                self.history[last].next = at;
+                self.log.history[last].next = at;
             }
-            self.saving.put(&self.history, at, saved, &self.buffers);
+            self.log.saving.put(&self.log.history, at, saved, &self.store.buffers);
             self.put_writes(at, writes, &mut moved);
             self.statistics.outputs += u64::from(event.io() == Some(Io::NonBlocking));
             for note in &sent[record.sent_from as usize..end] {
@@ -241,8 +244,8 @@ impl<M: Model> Worker<'_, M> {
         }
         let position =
             |old: u64| positions.binary_search(&old).ok().map(|place| back + place as u64);
-        self.saving.add_lp(copies, position);
-        if self.is_on_the_fly {
+        self.log.saving.add_lp(copies, position);
+        if self.store.is_on_the_fly {
             // Committed records of the LP may be coasted over.
             self.set_horizon();
         }
@@ -260,7 +263,7 @@ impl<M: Model> Worker<'_, M> {
         if let Some(memory) = self.sender.memory {
             memory.follow(id, self.me);
         }
-        let kept = self.moves.end_wait(id);
+        let kept = self.optional.moves.end_wait(id);
         debug_assert!(kept.is_some(), "MOVE-B: {id:?} was not awaited");
         if let Some(halves) = &self.shared.halves {
             return self.exchange_halves(halves, id.get());

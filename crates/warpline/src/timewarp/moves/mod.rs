@@ -264,7 +264,8 @@ impl<M: Model> Worker<'_, M> {
     /// Before this worker reports: announces moves, if it is the first worker and it is time to.
     /// Returns the notes to be added to the report.
     pub(super) fn announce_moves(&mut self) -> u64 {
-        let (Some(planner), Some(moves)) = (&mut self.moves.planner, &self.shared.moves) else {
+        let (Some(planner), Some(moves)) = (&mut self.optional.moves.planner, &self.shared.moves)
+        else {
             return 0;
         };
         let round = self.sender.gvt.reports() + 1;
@@ -277,7 +278,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// What load sharing has done, as the first worker knows.
     pub(super) fn told(&self) -> Option<Told> {
-        let told = self.moves.planner.as_ref()?.told();
+        let told = self.optional.moves.planner.as_ref()?.told();
         let spent = 1e-9 * self.shared.moves.as_ref()?.spent() as f64;
         let each = (told.moved_lps > 0).then(|| spent / told.moved_lps as f64);
         Some(Told { each, ..told })
@@ -286,11 +287,15 @@ impl<M: Model> Worker<'_, M> {
     /// Before this worker adopts a result: the LPs that were to come in the round before have come
     /// by now (MOVE-B), and with them what may be due at the new GVT.
     pub(super) fn take_in_awaited(&mut self) {
-        if !self.moves.awaited.is_empty() && self.moves.announced.is_none() {
+        if !self.optional.moves.awaited.is_empty() && self.optional.moves.announced.is_none() {
             self.receive();
             self.note_canceled_by_mail();
             self.cancel();
-            debug_assert!(self.moves.awaited.is_empty(), "MOVE-B: {:?}", self.moves.awaited);
+            debug_assert!(
+                self.optional.moves.awaited.is_empty(),
+                "MOVE-B: {:?}",
+                self.optional.moves.awaited
+            );
         }
     }
 
@@ -304,20 +309,20 @@ impl<M: Model> Worker<'_, M> {
         if outcome.notes & HAND_IN != 0 {
             self.hand_in_loads();
         }
-        if let Some(batch) = self.moves.announced.take() {
+        if let Some(batch) = self.optional.moves.announced.take() {
             self.carry_out(&batch);
         }
         if outcome.notes & MOVES != 0
             && let Some(moves) = &self.shared.moves
         {
             debug_assert!(
-                self.moves.awaited.is_empty(),
+                self.optional.moves.awaited.is_empty(),
                 "MOVE-B: LPs of the batch before are on their way: {:?}",
-                self.moves.awaited
+                self.optional.moves.awaited
             );
             let batch = moves.announced();
-            self.moves.await_those_to(self.me, &batch);
-            self.moves.announced = Some(batch);
+            self.optional.moves.await_those_to(self.me, &batch);
+            self.optional.moves.announced = Some(batch);
         }
     }
 
@@ -357,7 +362,7 @@ impl<M: Model> Worker<'_, M> {
     /// or passed on.
     #[cold]
     pub(super) fn pass_on(&mut self, mail: Event, to: WorkerId) {
-        if let Some(kept) = self.moves.awaited.get_mut(&mail.lp) {
+        if let Some(kept) = self.optional.moves.awaited.get_mut(&mail.lp) {
             return kept.push(mail);
         }
         self.statistics.passed_on += 1;
@@ -365,7 +370,7 @@ impl<M: Model> Worker<'_, M> {
             unreachable!("MOVE-A: mail of this rank for an LP of another: {mail:?}")
         };
         if self.shared.halves.is_none() && mail.cancels().is_none() {
-            self.buffers.pass_on(mail.buffer(), to);
+            self.store.buffers.pass_on(mail.buffer(), to);
             if self.sender.is_recorded() {
                 return self.sender.notify_of(to, mail);
             }
@@ -375,7 +380,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// At the end of the run: kept mail is mail again. (In bottom halves it still is.)
     pub(super) fn return_kept_mail(&mut self) {
-        for mail in std::mem::take(&mut self.moves.awaited).into_values().flatten() {
+        for mail in std::mem::take(&mut self.optional.moves.awaited).into_values().flatten() {
             self.sender.notify(self.me, mail);
         }
     }

@@ -277,7 +277,7 @@ impl<'r, M: Model> Worker<'r, M> {
     pub(super) fn on_remote_gvt(&mut self) {
         let Some(remote) = &mut self.sender.remote else { return };
         remote.outgoing.on_gvt();
-        remote.incoming.on_gvt(self.gvt);
+        remote.incoming.on_gvt(self.clock.gvt);
         let TimeBarrier { round, bits } = remote.shared.barrier();
         if round > 0 {
             // Ordering: Relaxed; workers may see it late, it only limits optimism.
@@ -351,7 +351,7 @@ impl<'r, M: Model> Worker<'r, M> {
     /// GVT never decreases. Between ranks, a key may have changed on its way; within one it is a
     /// bug.
     pub(super) fn refuse_gvt(&self, outcome: Outcome) -> Result<(), End> {
-        let what = format!("TW-C: GVT decreased from {:?} to {outcome:?}", self.gvt);
+        let what = format!("TW-C: GVT decreased from {:?} to {outcome:?}", self.clock.gvt);
         assert!(self.sender.remote.is_some(), "{what}");
         self.abandon(NetError::Failed(what));
         Ok(())

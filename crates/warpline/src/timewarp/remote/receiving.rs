@@ -167,7 +167,7 @@ impl<M: Model> Worker<'_, M> {
         if rank != Some(from) {
             return refuse(format!("an event of {sender:?}, which is not at rank {from}"));
         }
-        if Bound(message.key.words()) < self.gvt {
+        if Bound(message.key.words()) < self.clock.gvt {
             return refuse(format!("an event below GVT: {:?}", message.key));
         }
         Ok(())
@@ -197,7 +197,7 @@ impl<M: Model> Worker<'_, M> {
         incoming.counts.count(true);
         let name = (Bound(message.key.words()), message.serial);
         if let Some(event) = incoming.arrived.remove(&name) {
-            self.canceled.push(event);
+            self.aside.canceled.push(event);
             self.note_serial(&event, message.serial);
         } else if incoming.backlog.remove(&name).is_some() {
             self.statistics.annihilated += 1;
@@ -224,12 +224,12 @@ impl<M: Model> Worker<'_, M> {
     /// Puts an event into a buffer, and the event is pending then; or puts it into the backlog.
     fn find_buffer(&mut self, name: Name, mut message: RemoteMessage<Message<M>>) -> Filed {
         let Some(remote) = &mut self.sender.remote else { unreachable!("there are other ranks") };
-        debug_assert!(self.gvt <= name.0, "REMOTE-B: GVT has passed {:?}", message.key);
+        debug_assert!(self.clock.gvt <= name.0, "REMOTE-B: GVT has passed {:?}", message.key);
         let payload = &mut message.payload;
         let bytes = payload.as_ref().map_or(0, heap::of_message::<M>);
-        let has_room = bytes == 0 || self.buffers.ensure_outside(bytes);
+        let has_room = bytes == 0 || self.store.buffers.ensure_outside(bytes);
         let make = || payload.take().unwrap_or_else(|| unreachable!("it is no anti-message"));
-        let filled = has_room.then(|| self.buffers.fill_with(self.me, make)).flatten();
+        let filled = has_room.then(|| self.store.buffers.fill_with(self.me, make)).flatten();
         let Some(buffer) = filled else {
             let is_new = !remote.incoming.arrived.contains_key(&name);
             debug_assert!(
@@ -243,7 +243,7 @@ impl<M: Model> Worker<'_, M> {
             }
             return Filed { is_new, has_buffer: false };
         };
-        self.buffers.charge_outside(bytes);
+        self.store.buffers.charge_outside(bytes);
         let lp = self.shared.directory.place(message.to).index;
         let event = Event::new(message.key, lp, message.io, buffer);
         let is_new = remote.incoming.arrived.insert(name, event).is_none();
@@ -279,7 +279,7 @@ impl<M: Model> Worker<'_, M> {
             left.push(event::Event { key, to, io, message });
         }
         debug_assert!(
-            left.iter().all(|event| Bound(event.key.words()) >= self.gvt),
+            left.iter().all(|event| Bound(event.key.words()) >= self.clock.gvt),
             "TW-C: an event below GVT has found no buffer"
         );
         left

@@ -52,7 +52,7 @@ fn moving<T>(shared: &Shared<Toy>, to: usize, look: impl FnMut(&Package<Toy>) ->
 
 /// The newest GVT that any worker of any rank knows.
 pub(super) fn newest(workers: &[Worker<'_, Toy>]) -> Bound {
-    workers.iter().map(|worker| worker.gvt).max().unwrap_or(Bound::ZERO)
+    workers.iter().map(|worker| worker.clock.gvt).max().unwrap_or(Bound::ZERO)
 }
 
 /// TW-C, on the way between ranks.
@@ -74,12 +74,12 @@ pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bou
     for (to, worker) in workers.iter_mut().enumerate() {
         let mail = mail(shared, to).into_iter().map(|event| ("in the mail", event));
         let pending = worker.sender.pending.peek().map(|&event| ("pending", event));
-        let waiting = worker.waiting.all().map(|&event| ("waiting", event));
-        let canceled = worker.canceled.iter().map(|&event| ("canceled", event));
+        let waiting = worker.aside.waiting.all().map(|&event| ("waiting", event));
+        let canceled = worker.aside.canceled.iter().map(|&event| ("canceled", event));
         let open = worker.sender.open.iter().flatten().flat_map(|block| &block.items);
         let open = open.map(|&event| ("in open mail", event));
         let backlog = worker.first_of_backlog().map(|event| ("in the backlog", event));
-        let kept = worker.moves.kept().map(|&event| ("kept", event));
+        let kept = worker.optional.moves.kept().map(|&event| ("kept", event));
         let moving = moving(shared, to, |lp| lp.pending().to_vec());
         let moving = moving.into_iter().flatten().map(|event| ("on its way with its LP", event));
         let all = mail
@@ -103,7 +103,7 @@ pub(super) fn check_notices(shared: &Shared<Toy>, workers: &[Worker<'_, Toy>]) {
     let mut notices = Vec::new();
     for (me, worker) in workers.iter().enumerate() {
         notices.extend(delivered(shared, me));
-        notices.extend(worker.moves.kept());
+        notices.extend(worker.optional.moves.kept());
         let open = worker.sender.open.iter().flatten();
         notices.extend(open.flat_map(|block| block.items.iter().copied()));
     }
@@ -148,10 +148,10 @@ impl Places {
         if shared.halves.is_none() {
             let open = workers.iter().filter_map(|from| from.sender.open[me].as_ref());
             to_me.extend(open.flat_map(|block| block.items.iter().copied()));
-            to_me.extend(workers[me].moves.kept());
+            to_me.extend(workers[me].optional.moves.kept());
         }
         let worker = &mut workers[me];
-        let buffers = &worker.buffers;
+        let buffers = &worker.store.buffers;
         let ids: Vec<u32> = worker.lps.iter().map(|lp| lp.id.get()).collect();
         let named = |event: Event| event.with_lp(ids[event.lp as usize]);
         for event in moving(shared, me, |lp| lp.events().copied().collect::<Vec<_>>()).concat() {
@@ -176,10 +176,10 @@ impl Places {
             pending.insert(event);
             self.add(me, buffers, named(event), "pending");
         }
-        for &event in worker.waiting.all() {
+        for &event in worker.aside.waiting.all() {
             self.add(me, buffers, named(event), "waiting");
         }
-        let history = &worker.history;
+        let history = &worker.log.history;
         for at in (history.front()..history.back()).filter(|&at| !history[at].undone) {
             let Record { event, delivered, returned, .. } = history[at];
             let stamp = event.key.words();
@@ -192,7 +192,7 @@ impl Places {
                 self.add(me, buffers, named(event), "handled");
             }
         }
-        for &event in &worker.canceled {
+        for &event in &worker.aside.canceled {
             self.cancel(named(event));
         }
     }
@@ -200,7 +200,7 @@ impl Places {
     /// A worker that remembers an event that it has sent finds it where it sent it, unless GVT is
     /// beyond the event.
     fn check_sent(&self, shared: &Shared<Toy>, worker: &Worker<'_, Toy>, gvt: Bound) {
-        let history = &worker.history;
+        let history = &worker.log.history;
         for at in (history.front()..history.back()).filter(|&at| !history[at].undone) {
             for place in history.sends(at, &worker.sender.sent) {
                 let sent = worker.sender.sent.get(place);
@@ -225,7 +225,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
     for me in 0..workers.len() {
         places.add_worker(shared, workers, me);
         check_chains(&workers[me], gvt);
-        if workers[me].saving.is_logging() {
+        if workers[me].log.saving.is_logging() {
             check_writes(&workers[me]);
         }
     }
@@ -239,9 +239,9 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
         sent += worker.lps.iter().map(|lp| lp.core.sent).sum::<u64>();
         sent += moving(shared, worker.me, Package::sent).iter().sum::<u64>();
         committed += worker.statistics.committed;
-        free += worker.buffers.free_count() + worker.buffers.withheld_count();
-        free += worker.buffers.early_count();
-        returned += worker.returned;
+        free += worker.store.buffers.free_count() + worker.store.buffers.withheld_count();
+        free += worker.store.buffers.early_count();
+        returned += worker.store.returned;
     }
     let live = places.events.len() as u64 + places.delivered;
     let canceled = places.canceled.len() as u64;
@@ -265,7 +265,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
 
 /// LOG-A: what records wrote lies in the undo log in their order, without a gap.
 fn check_writes(worker: &Worker<'_, Toy>) {
-    let (history, log) = (&worker.history, &worker.sender.undo_log);
+    let (history, log) = (&worker.log.history, &worker.sender.undo_log);
     let mut from = log.front();
     for at in history.front()..history.back() {
         let begin = history[at].undo_from;
@@ -278,7 +278,7 @@ fn check_writes(worker: &Worker<'_, Toy>) {
 
 /// HIST-A, HIST-B, HIST-C and SAVE-A. (The worker that an LP came from may have known a newer GVT.)
 fn check_chains(worker: &Worker<'_, Toy>, gvt: Bound) {
-    let history = &worker.history;
+    let history = &worker.log.history;
     // CHOICE-A: the event at GVT may have been saved in another way, and is not undone.
     let first = match worker.shared.settings.engine.saving {
         StateSaving::Auto => gvt.next(),
@@ -292,7 +292,7 @@ fn check_chains(worker: &Worker<'_, Toy>, gvt: Bound) {
             if Bound(record.event.key.words()) >= first {
                 needs_copy = Some(record);
             }
-            if record.copied || worker.saving.is_logging() {
+            if record.copied || worker.log.saving.is_logging() {
                 needs_copy = None;
             }
             assert!(record.event.lp as usize == index && !record.undone, "HIST-A: {record:?}");
@@ -327,7 +327,7 @@ fn check_chains(worker: &Worker<'_, Toy>, gvt: Bound) {
 /// At the end no event is canceled, and every state is one that the sequential run had.
 pub(super) fn check_states(workers: &[Worker<'_, Toy>], known: &[Vec<(f64, u64)>]) {
     for worker in workers {
-        assert_eq!(worker.canceled.len(), 0, "canceled events of {} at the end", worker.me);
+        assert_eq!(worker.aside.canceled.len(), 0, "canceled events of {} at the end", worker.me);
         for lp in &worker.lps {
             let (handled, hash) = (lp.state.handled, lp.state.hash);
             let states = known.get(lp.id.index()).map_or(&[(0.0, 0)][..], |states| states);
@@ -335,9 +335,9 @@ pub(super) fn check_states(workers: &[Worker<'_, Toy>], known: &[Vec<(f64, u64)>
             assert_eq!(Some(hash), state, "{:?} after {handled} events", lp.id);
             // Of events at GVT's own time some are committed, and others are not.
             let before = |ok: fn(f64, f64) -> bool| {
-                states[1..].iter().filter(|state| ok(state.0, worker.gvt.time())).count()
+                states[1..].iter().filter(|state| ok(state.0, worker.clock.gvt.time())).count()
             };
-            let all = worker.gvt == Bound::NEVER;
+            let all = worker.clock.gvt == Bound::NEVER;
             let (least, most) = (before(|a, b| a < b), before(|a, b| a <= b));
             assert!(all || (least..=most).contains(&handled), "{:?}: not as of GVT", lp.id);
         }

@@ -1,0 +1,16 @@
+//! What only some runs have: LPs that move, and a record of what workers do.
+//!
+//! Called by the files of these features. Where a run has none, nothing is asked at an event
+//! ([`features`](super::features)).
+
+use super::{load::Meter, moves::Moves, recording::Trace};
+
+/// The optional parts of one worker.
+pub(super) struct Optional {
+    /// Whether it has none of the [`features`](super::features) that cost something at each event.
+    pub(super) is_plain: bool,
+    pub(super) moves: Moves,
+    pub(super) meter: Meter,
+    /// If what it does is recorded.
+    pub(super) trace: Option<Box<Trace>>,
+}
