@@ -10,7 +10,7 @@ use warpline_core::Model;
 use warpline_graph::{Clock, EdgeId, NodeId};
 use warpline_net::NetError;
 
-use super::{channel_time::ChannelTime, lp::Waiting, shared::ChannelEvent, worker::Worker};
+use super::{channel_event::ChannelEvent, channel_time::ChannelTime, lp::Waiting, worker::Worker};
 use crate::{
     SynchronizationKind,
     event::{Buffer, Event, Message},

@@ -15,8 +15,10 @@
 //! | `channel_time`       | virtual times, and steps within them                                |
 //! | `deadlock_detection` | deadlocks, failures, I/O, and the end: what all workers agree on    |
 //! | `send_buffer`        | what a handler sends, checked                                       |
-//! | `remote`             | all that concerns other ranks                                       |
-//! | `recording`          | what a worker tells the timeline of the run                         |
+//! | `reports`            | what detection knows: control messages, and where a worker is       |
+//! | `channel_event`      | what an edge carries, also as bytes                                 |
+//! | `remote`, `ranks`    | what a worker knows of other ranks, and does with them              |
+//! | `recording`, `trace` | what a worker tells the timeline of the run                         |
 //! | `shared`             | what the workers of a rank share                                    |
 //!
 //! # Invariants, and why they hold
@@ -81,14 +83,18 @@
 //! Asynchronous Simulation*, 1995, section 4.3.
 
 mod bounds;
+mod channel_event;
 mod channel_time;
 mod deadlock_detection;
 mod lp;
 mod null_message;
+mod ranks;
 mod recording;
 mod remote;
+mod reports;
 mod send_buffer;
 mod shared;
+mod trace;
 mod worker;
 
 use std::cmp::Reverse;
@@ -105,10 +111,10 @@ use crate::{
     event::{Buffer, Message},
     run::ProgressMonitor,
 };
+use channel_event::ChannelEvent;
 use lp::LinkedLp;
-use recording::Trace;
-use shared::ChannelEvent;
 pub(super) use shared::Shared;
+use trace::Trace;
 use worker::Worker;
 
 /// What a worker of these algorithms counts beside the common counts.

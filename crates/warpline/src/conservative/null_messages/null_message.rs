@@ -11,7 +11,7 @@
 use warpline_core::Model;
 use warpline_graph::NodeId;
 
-use super::{deadlock_detection::REQUEST, worker::Worker};
+use super::{reports::REQUEST, worker::Worker};
 use crate::{
     SynchronizationKind,
     event::{Buffer, Message},

@@ -9,25 +9,8 @@ use super::worker::Worker;
 use crate::{
     event::{Buffer, Message},
     monitor::Activity,
-    timeline::{LentRecorder, Phase},
+    timeline::Phase,
 };
-
-/// What a worker writes its records with.
-pub(super) struct Trace {
-    recorder: LentRecorder,
-    phase: Phase,
-    /// Events committed and deadlocks found before the phase.
-    before: [u64; 2],
-}
-
-impl Trace {
-    /// For a worker of a run that has a timeline. The worker makes its LPs at first.
-    pub(super) fn new(recorder: Option<LentRecorder>) -> Option<Box<Self>> {
-        let mut recorder = recorder?;
-        recorder.begin(Phase::Start);
-        Some(Box::new(Self { recorder, phase: Phase::Start, before: [0; 2] }))
-    }
-}
 
 impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// The worker goes to another phase, if it is not in it.

@@ -6,19 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use warpline_core::{Link, LpId, Model, VirtualTime, Wires};
 use warpline_graph::{EdgeId, Hub, NodeId, Plan, PlanError, Schedule, Topology};
 
-use super::{super::common::Common, channel_time::ChannelTime, remote::EventCodec};
+use super::{
+    super::common::Common,
+    channel_event::{ChannelEvent, EventCodec},
+};
 use crate::{
     ConfigError, RunError, SynchronizationKind,
-    event::{Buffer, Event, Message},
+    event::{Buffer, Message},
     placement::links_from,
 };
-
-/// What an edge carries: an event, and the null-message time of its cause. Later events on the same
-/// edge have no earlier causes, so each event is a null message, too.
-pub(super) struct ChannelEvent<B> {
-    pub(super) event: Event<B>,
-    pub(super) cause: ChannelTime,
-}
 
 /// The state of the null-message algorithms that all workers of a rank share.
 pub(in crate::conservative) struct Shared<'m, M: Model, B> {

@@ -15,13 +15,14 @@ use super::{
         common::YIELDS,
         error_context::{ErrorContext, HasErrorContext},
     },
+    channel_event::ChannelEvent,
     channel_time::ChannelTime,
-    deadlock_detection::DeadlockDetection,
     lp::{LinkedLp, Waiting},
-    recording::Trace,
     remote::Remote,
+    reports::DeadlockDetection,
     send_buffer::SendBuffer,
-    shared::{ChannelEvent, Shared},
+    shared::Shared,
+    trace::Trace,
 };
 use crate::{
     RunError,

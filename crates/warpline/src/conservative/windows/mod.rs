@@ -20,7 +20,8 @@
 //! | `schedule` | a window's events, by LP                                              |
 //! | `sending`  | where sent events go                                                  |
 //! | `barrier`  | the barrier and its reduction                                         |
-//! | `remote`   | all that concerns other ranks                                         |
+//! | `rank_barrier` | the barrier of all ranks, and the bytes that they exchange there  |
+//! | `remote`   | what workers do there                                                 |
 //! | `shared`   | what workers share                                                    |
 //!
 //! # Invariants
@@ -30,7 +31,8 @@
 //!   it, and the run fails where it does not hold.
 //! - **CONS-B.** Each LP handles its events in the order of their keys. Asserted in debug builds.
 //! - **CONS-C.** Every event that was sent was handled once, or is pending at the end. Asserted.
-//! - `remote` has CONS-D and CONS-E: what other ranks send is of the current round, and is checked.
+//! - `rank_barrier` has CONS-D and `remote` CONS-E: what other ranks send is of the current round,
+//!   and is checked.
 //!
 //! # When a handler fails
 //!
@@ -46,6 +48,7 @@
 //! whole window.
 
 mod calendar;
+mod rank_barrier;
 mod remote;
 mod schedule;
 mod sending;

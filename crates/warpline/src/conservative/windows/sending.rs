@@ -11,7 +11,7 @@ use warpline_core::{EventKey, Fault, Io, LpId, Model};
 use super::{
     super::error_context::ErrorContext,
     calendar::{Calendar, Grid},
-    remote::Remote,
+    rank_barrier::Remote,
     shared::Shared,
 };
 use crate::{

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use warpline_core::{LpId, Model, Wires};
 use warpline_memory::CachePadded;
 
-use super::{super::common::Common, calendar::Grid, remote::RankBarrier};
+use super::{super::common::Common, calendar::Grid, rank_barrier::RankBarrier};
 use crate::{
     ConfigError, EngineKind, RunError,
     event::{Bucket, Buffer, Event, Message},
