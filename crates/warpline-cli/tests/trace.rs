@@ -208,12 +208,12 @@ fn other_engines_have_tracks() {
 fn speculative_windows_tell_their_rollbacks() {
     let (report, trace) = traced(&format!("{PHOLD} --engine speculative --workers 2"));
     let commits = 2 * report["counters"]["windows"].as_u64().expect("a number");
-    // Those that are committed in a regrid are part of it.
+    // Those that are committed in a resize are part of it.
     assert!((1..=commits).contains(&(trace.named("commit").count() as u64)));
     let rollbacks = trace.named("settling").map(|slice| slice.argument("rollbacks")).sum::<u64>();
     assert_eq!(report["rollbacks"], rollbacks);
     assert!(rollbacks > 0);
-    let undone = trace.events("settling") + trace.events("regrid");
+    let undone = trace.events("settling") + trace.events("resize");
     assert_eq!(report["rolled_back_events"], undone);
 }
 

@@ -8,7 +8,7 @@
 //!
 //! - `Worker::redo_next` sends what is new in a window before the anti-messages of the next one:
 //!   the hypercube commits something else
-//! - `Worker::redo_next` does not change the LP's copy from before the next window: "REGRID-B"
+//! - `Worker::redo_next` does not change the LP's copy from before the next window: "RESIZE-B"
 //! - `Sender::late_in` looks at the oldest window only: "SPEC-C"
 //!
 //! Not found here: `Worker::settle` puts what is left of a batch behind newer late events, and does

@@ -59,7 +59,7 @@ const CIRCLES: imports::Known<'_> = &[
         &["deadlock_detection", "recording", "remote", "send_buffer", "shared", "worker"],
     ),
     ("warpline/conservative/windows", &["remote", "sending", "shared", "worker"]),
-    ("warpline/speculative", &["regrid", "sending", "shared", "one_by_one", "width", "worker"]),
+    ("warpline/speculative", &["resize", "sending", "shared", "one_by_one", "width", "worker"]),
     (
         "warpline/timewarp",
         &[

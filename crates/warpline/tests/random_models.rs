@@ -33,7 +33,7 @@
 //! - `Worker::settle_window` goes on although an LP has stopped, or `handle` lets it go on
 //! - `Worker::replay` does not restore the LP, or leaves its outputs
 //! - `execute` handles what an LP sends to itself after all other events
-//! - `Worker::regrid` takes no mail after the barrier: "no end after 60s"
+//! - `Worker::resize` takes no mail after the barrier: "no end after 60s"
 
 mod random;
 mod rankwise;

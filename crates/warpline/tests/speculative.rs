@@ -8,9 +8,9 @@
 //!
 //! - `Worker::settle_window` commits a window in which an LP has stopped
 //!   (`mistakes_in_states_that_never_were`)
-//! - `Worker::regrid` goes on although its reason is `STOP` (`stopped_runs_are_beginnings`)
+//! - `Worker::resize` goes on although its reason is `STOP` (`stopped_runs_are_beginnings`)
 //!
-//! Not found: `Worker::regrid` does not look at the memory limit; `Sender::accept` does, too.
+//! Not found: `Worker::resize` does not look at the memory limit; `Sender::accept` does, too.
 
 #[allow(dead_code, reason = "Time Warp's tests use the rest")]
 mod hooked_phold;

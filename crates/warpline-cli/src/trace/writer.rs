@@ -392,7 +392,7 @@ fn name_of(phase: Option<Phase>) -> String {
         Some(Phase::Window) => "window",
         Some(Phase::Settling) => "settling",
         Some(Phase::Commit) => "commit",
-        Some(Phase::Regrid) => "regrid",
+        Some(Phase::Resize) => "resize",
         Some(Phase::Turns) => "turns",
         Some(Phase::NullMessages) => "null messages",
         Some(Phase::DeadlockDetection) => "deadlock detection",

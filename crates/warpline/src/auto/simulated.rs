@@ -7,12 +7,12 @@
 //!
 //! # Mutations, each found by the first thousand seeds
 //!
-//! - `Worker::start` leaves out the pending events: CONS-C in the conservative engine, "REGRID-B"
+//! - `Worker::start` leaves out the pending events: CONS-C in the conservative engine, "RESIZE-B"
 //!   in the speculative one.
 //! - `Calendar::drain_into` leaves out the later blocks: another digest.
 //! - `LadderQueue::drain_into` leaves out the late events, the calendar, or the top: "CUT-A: lost
 //!   or doubled".
-//! - `Cut::divide` gives LPs to the next worker: "REGRID-B".
+//! - `Cut::divide` gives LPs to the next worker: "RESIZE-B".
 //! - `Cut::divide` or `Cut::unite` leaves out where logs have ended, `Legs::run` forgets it after a
 //!   leg without logs, or `Worker::start` begins its log at 1: "UNDO-A", "UNDO-C".
 //! - `Sequential::resume` begins to count anew: "attempt to subtract with overflow".

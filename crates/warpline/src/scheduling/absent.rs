@@ -18,7 +18,7 @@ pub(crate) const fn is_mail_late() -> bool {
     false
 }
 
-/// The number of requested regrids, as this worker sees it.
+/// The number of requested resizes, as this worker sees it.
 #[inline(always)]
 pub(crate) const fn seen(requested: u64) -> u64 {
     requested
@@ -28,7 +28,7 @@ pub(crate) const fn seen(requested: u64) -> u64 {
 #[inline(always)]
 pub(crate) const fn sees_all() {}
 
-/// Reasons for a regrid that the simulation requests.
+/// Reasons for a resize that the simulation requests.
 #[inline(always)]
 pub(crate) const fn requests() -> u64 {
     0

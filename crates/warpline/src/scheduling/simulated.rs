@@ -25,12 +25,12 @@ pub(crate) struct Schedule {
     pub(crate) nap_max: u64,
     /// Looks at the mail that find nothing, whatever was sent.
     pub(crate) late_mail: u64,
-    /// Looks at the requested regrids that do not find a new one.
+    /// Looks at the requested resizes that do not find a new one.
     pub(crate) late_requests: u64,
-    /// Polls that request a regrid, up to a number of them: windows need some time to be
+    /// Polls that request a resize, up to a number of them: windows need some time to be
     /// committed.
-    pub(crate) regrids: u64,
-    pub(crate) regrids_max: u64,
+    pub(crate) resizes: u64,
+    pub(crate) resizes_max: u64,
     /// Windows after which the width changes, to one between these levels, up to a number of
     /// times: then the control finds out of bad widths.
     pub(crate) widths: u64,
@@ -51,7 +51,7 @@ struct Simulation {
     /// The worker that runs, and the scheduling points that it may still pass.
     worker: usize,
     left: u64,
-    /// By worker: how many requested regrids it has seen; all ones if it sees all of them.
+    /// By worker: how many requested resizes it has seen; all ones if it sees all of them.
     seen: Vec<u64>,
     nanoseconds: u64,
     /// A panic that the model has not made, although it was caught as one of the model.
@@ -196,7 +196,7 @@ pub(crate) mod hooks {
         ask(|simulation| simulation.dice.one_in(simulation.schedule.late_mail)) == Some(true)
     }
 
-    /// The number of requested regrids, as this worker sees it. It never decreases.
+    /// The number of requested resizes, as this worker sees it. It never decreases.
     pub(crate) fn seen(requested: u64) -> u64 {
         let see = |simulation: &mut Simulation| {
             let Simulation { dice, schedule, seen, worker, .. } = simulation;
@@ -214,14 +214,14 @@ pub(crate) mod hooks {
         ask(|simulation| simulation.seen[simulation.worker] = u64::MAX);
     }
 
-    /// Reasons for a regrid that the simulation requests.
+    /// Reasons for a resize that the simulation requests.
     pub(crate) fn requests() -> u64 {
         let request = |simulation: &mut Simulation| {
             let Simulation { dice, schedule, .. } = simulation;
-            if schedule.regrids_max == 0 || !dice.one_in(schedule.regrids) {
+            if schedule.resizes_max == 0 || !dice.one_in(schedule.resizes) {
                 return 0;
             }
-            schedule.regrids_max -= 1;
+            schedule.resizes_max -= 1;
             dice.pick(&[2, 4, 8, 8, 10])
         };
         ask(request).unwrap_or(0)

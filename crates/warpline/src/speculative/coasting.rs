@@ -2,7 +2,7 @@
 //! from there on again, up to the window that it goes back to. What it sends meanwhile was sent
 //! before, and is gone.
 //!
-//! Called by [`rollback`](super::rollback), and by [`regrid`](super::regrid) before windows are
+//! Called by [`rollback`](super::rollback), and by [`resize`](super::resize) before windows are
 //! undone. An LP that does not come where it was before (SPARSE-A) depends on something that is not
 //! restored: the run fails.
 

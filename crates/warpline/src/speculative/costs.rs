@@ -23,13 +23,13 @@ pub(super) enum Part {
     /// Others have not come as far.
     Waiting,
     /// All begin again.
-    Regrid,
+    Resize,
 }
 
 impl Part {
     /// Every part, each at the place of its number.
     const ALL: [Self; 5] =
-        [Self::Handling, Self::Settling, Self::Committing, Self::Waiting, Self::Regrid];
+        [Self::Handling, Self::Settling, Self::Committing, Self::Waiting, Self::Resize];
 
     const fn phase(self) -> Phase {
         match self {
@@ -37,7 +37,7 @@ impl Part {
             Self::Settling => Phase::Settling,
             Self::Committing => Phase::Commit,
             Self::Waiting => Phase::Waiting(Activity::AtWindowEnd),
-            Self::Regrid => Phase::Regrid,
+            Self::Resize => Phase::Resize,
         }
     }
 
@@ -47,7 +47,7 @@ impl Part {
             Self::Settling => "settling",
             Self::Committing => "committing",
             Self::Waiting => "waiting",
-            Self::Regrid => "regrids",
+            Self::Resize => "resizes",
         }
     }
 }
@@ -74,7 +74,7 @@ pub(super) struct Costs {
 impl Costs {
     pub(super) fn new(on: bool) -> Self {
         let (since, spent) = (on.then(Instant::now), [Duration::ZERO; Part::ALL.len()]);
-        Self { part: Part::Regrid, since, spent, recorder: None }
+        Self { part: Part::Resize, since, spent, recorder: None }
     }
 
     /// Whether anybody wants to know.
@@ -161,7 +161,7 @@ mod tests {
     fn time_goes_to_the_part_in_force() {
         let mut costs = Costs::new(true);
         let outer = costs.enter(Part::Handling, 0, 0);
-        assert_eq!(outer, Part::Regrid);
+        assert_eq!(outer, Part::Resize);
         let before = Instant::now();
         let outer = costs.enter(Part::Settling, 0, 0);
         while before.elapsed() < Duration::from_millis(1) {}

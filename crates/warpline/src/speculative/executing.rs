@@ -12,7 +12,7 @@ use warpline_core::{Fault, Io, LogicalProcess, Model};
 
 use super::{
     event::{Event, Parity},
-    regrid::Reason,
+    resize::Reason,
     sending::Sender,
     window::{Executed, Window},
     worker::Worker,
@@ -226,7 +226,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         if let Halt::OutOfBuffers = self.sender.error_context.cut_off.reason(fault) {
             // A replay may find memory, so it would not tell what was sent here: nothing of this
             // window may stand.
-            self.request_regrid(Reason::SIZE);
+            self.request_resize(Reason::SIZE);
         }
         executed.is_stopped = true;
         self.tally.processed += executed.events;

@@ -3,7 +3,7 @@
 //!
 //! All workers take from one [`Budget`], a little more at a time than they need ([`Account`]).
 //! Sends, and copies of states, are paid for before there is anything to be paid for: who finds
-//! the budget empty is cut off or stops there, and requests a [regrid](super::regrid), after which
+//! the budget empty is cut off or stops there, and requests a [resize](super::resize), after which
 //! windows are narrower. If not even the events fit that are pending then, or those that are sent
 //! while events are handled one by one, the run fails.
 //!
@@ -31,7 +31,7 @@ pub(super) struct Budget {
     taken: CachePadded<AtomicU64>,
     peak: AtomicU64,
     /// What messages and copies of states own, a part of that: all that were made, less those that
-    /// were dropped where that is easily known. A regrid counts it anew.
+    /// were dropped where that is easily known. A resize counts it anew.
     owned: AtomicU64,
     owned_peak: AtomicU64,
 }
@@ -123,7 +123,7 @@ pub(super) struct Account {
     /// How many it pays for at once. None until all LPs have started, so that nobody is refused
     /// what another one has to spare.
     at_once: u64,
-    /// Events that it has paid for, and not given up, since the last regrid.
+    /// Events that it has paid for, and not given up, since the last resize.
     pub(super) events: i64,
     /// Bytes paid for its undo log. Until the first window is opened, that is not looked at: what
     /// LPs write when they start is not undone.

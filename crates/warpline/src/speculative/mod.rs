@@ -8,7 +8,7 @@
 //! more window is open meanwhile, so that workers need not wait for each other.
 //!
 //! Windows are as wide as it pays ([`width`]). If they waste too much all the same, workers give
-//! them up together and begin again with narrower ones ([`regrid`]), so the waste is bounded.
+//! them up together and begin again with narrower ones ([`resizing`]), so the waste is bounded.
 //!
 //! | Part | File |
 //! |---|---|
@@ -21,7 +21,7 @@
 //! | where sends go, what comes in | [`sending`] |
 //! | which windows are committed | [`words`] |
 //! | how much memory there is, and who pays for what | [`memory`], [`paying`] |
-//! | all begin again | [`regrid`], [`one_by_one`] |
+//! | all begin again | [`resizing`], [`resize`], [`one_by_one`] |
 //!
 //! # Invariants
 //!
@@ -49,8 +49,9 @@ mod grid;
 mod memory;
 mod one_by_one;
 mod paying;
-mod regrid;
 mod repeating;
+mod resize;
+mod resizing;
 mod rollback;
 mod sending;
 mod shared;
@@ -200,7 +201,7 @@ fn all_workers<M: Model, B: Buffer<Message<M>> + Send>(
 ) -> Result<LegAndWidth<M, B>, Failure> {
     let work = |me, watch: &mut Watch<'_>| work(shared, me, watch, started);
     watch.show(&shared.shown);
-    let refused = || shared.regrid.set_broken();
+    let refused = || shared.resize.set_broken();
     let results = threads::at_once(shared.workers(), watch, &shared.failure, refused, work);
     conclude(shared, results)
 }
@@ -229,7 +230,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
 ) -> WorkerResult<M::Lp, B> {
     let resources = ThreadResources::take(&shared.directory, me, &shared.settings.parallel());
     // If a bug of the engine lets this worker panic, the others must not wait for it.
-    let alarm = Alarm::new(|| shared.regrid.set_broken());
+    let alarm = Alarm::new(|| shared.resize.set_broken());
     let mut monitor = shared.monitor(watch, started);
     let mut worker = Worker::new(shared, me);
     worker.costs.record(monitor.recorder(0, me));
@@ -283,7 +284,7 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
             ("late_events", sum(|tally| tally.late)),
             ("coasted_events", sum(|tally| tally.coasted)),
             ("deep_rollbacks", sum(|tally| tally.deep_rollbacks)),
-            ("regrids", results.iter().map(|worker| worker.tally.regrids).max().unwrap_or(0)),
+            ("resizes", results.iter().map(|worker| worker.tally.resizes).max().unwrap_or(0)),
             ("events_one_by_one", sum(|tally| tally.sequential)),
         ],
         remarks: diagnosis::remarks(shared.workers(), &totals, sum(|tally| tally.sequential)),

@@ -1,7 +1,7 @@
 //! A stretch of virtual time without speculation: the first worker handles the events of all
 //! workers one by one, in the order of their keys, as the sequential engine does.
 //!
-//! A [regrid](super::regrid) calls it where windows cannot go on: after many storms; at a blocking
+//! A [resize](super::resize) calls it where windows cannot go on: after many storms; at a blocking
 //! I/O event, which has to be handled when nothing can undo it; and at a mistake of the model,
 //! which is made again here if it was no speculation, and ends the run.
 
@@ -71,7 +71,7 @@ impl<B> Eq for ByKey<B> {}
 
 impl<'s, 'm, M: Model, B: Buffer<Message<M>>> OneByOne<'s, 'm, M, B> {
     pub(super) fn new(shared: &'s Shared<'m, M, B>, cuts: &'s mut [Cut<M::Lp, Event<B>>]) -> Self {
-        debug_assert_eq!(cuts.len(), shared.workers(), "REGRID-B: the part of a worker is missing");
+        debug_assert_eq!(cuts.len(), shared.workers(), "RESIZE-B: the part of a worker is missing");
         let pending = cuts.iter_mut().flat_map(|cut| cut.pending.drain(..));
         let sender = Sender {
             shared,

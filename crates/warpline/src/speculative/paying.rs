@@ -7,7 +7,7 @@
 //!
 //! A worker pays for an event that it sends to another one, and the other one gets back what is
 //! paid for it. So only the sum of all accounts says what the workers hold; at each commit, and at
-//! each regrid, a worker counts what it has, and corrects its own ([`Sender::settle`]).
+//! each resize, a worker counts what it has, and corrects its own ([`Sender::settle`]).
 
 use std::mem::needs_drop;
 
@@ -16,7 +16,7 @@ use warpline_core::{LogicalProcess, Model};
 use super::{
     event::{Event, Parity},
     event_bytes,
-    regrid::Reason,
+    resize::Reason,
     sending::Sender,
     window::Window,
     worker::Worker,
@@ -177,14 +177,14 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.sender.settle(in_windows);
     }
 
-    /// The first worker counts anew, what all of them have found at a regrid. If it is beyond the
+    /// The first worker counts anew, what all of them have found at a resize. If it is beyond the
     /// limit, the run fails.
     pub(super) fn count_anew(&self) {
         if self.sender.me == 0 {
             let shared = self.sender.shared;
             // Ordering: Relaxed; barriers lie before and after.
-            let owned = shared.regrid.owned.swap(0, Ordering::Relaxed);
-            let events = shared.regrid.pending.load(Ordering::Relaxed);
+            let owned = shared.resize.owned.swap(0, Ordering::Relaxed);
+            let events = shared.resize.pending.load(Ordering::Relaxed);
             if !shared.budget.count_anew(events.saturating_mul(event_bytes::<M>()), owned) {
                 shared.fail_for_memory();
             }
@@ -202,11 +202,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         }
         let log = &mut self.sender.undo_log;
         log.shrink();
-        debug_assert_eq!(log.bytes(), 0, "REGRID-A: a window can be undone");
+        debug_assert_eq!(log.bytes(), 0, "RESIZE-A: a window can be undone");
         self.sender.account.give_up();
     }
 
-    /// Whether there is memory for an LP to handle late events. If not, requests a regrid.
+    /// Whether there is memory for an LP to handle late events. If not, requests a resize.
     #[cold]
     pub(super) fn can_handle_late(&mut self, parity: Parity, event: &Event<B>) -> bool {
         let local = self.sender.shared.place(event.to).index;
@@ -222,7 +222,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     }
 
     /// Whether there is memory to save an LP anew, whose state has changed. If not, requests a
-    /// regrid.
+    /// resize.
     pub(super) fn can_save_again(&mut self, parity: Parity, local: u32) -> bool {
         let window = &mut self.windows[parity.index()];
         let after = own_bytes(&self.lps[local as usize].state);
@@ -234,11 +234,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.go_on_if_paid()
     }
 
-    /// Whether all could be paid for. If not, requests a regrid: windows become narrower.
+    /// Whether all could be paid for. If not, requests a resize: windows become narrower.
     pub(super) fn go_on_if_paid(&mut self) -> bool {
         let is_short = self.sender.take_shortage();
         if is_short {
-            self.request_regrid(Reason::SIZE);
+            self.request_resize(Reason::SIZE);
         }
         !is_short
     }

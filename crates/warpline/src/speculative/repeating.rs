@@ -11,7 +11,7 @@
 
 use warpline_core::{EventKey, LpId, Model};
 
-use super::{event::Parity, regrid::Reason, worker::Worker};
+use super::{event::Parity, resize::Reason, worker::Worker};
 use crate::{
     event::{Buffer, Message},
     handling::Core,
@@ -69,7 +69,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         );
         self.sender.shared.fail_to_repeat(self.sender.me, Some(lp), last);
         self.sender.has_failed = true;
-        self.request_regrid(Reason::END);
+        self.request_resize(Reason::END);
     }
 
     /// The LP of a local index.

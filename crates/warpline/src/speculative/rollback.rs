@@ -28,13 +28,13 @@ use crate::{
 };
 
 impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
-    /// Handles the late events of a window until there are none, or a regrid is requested.
+    /// Handles the late events of a window until there are none, or a resize is requested.
     pub(super) fn settle(&mut self, parity: Parity) {
         if self.sender.late[parity.index()].is_empty() {
             return;
         }
         let outer = self.enter(Part::Settling);
-        while !self.sender.late[parity.index()].is_empty() && !self.is_regrid_requested() {
+        while !self.sender.late[parity.index()].is_empty() && !self.is_resize_requested() {
             std::mem::swap(&mut self.batch, &mut self.sender.late[parity.index()]);
             let mut batch = std::mem::take(&mut self.batch);
             // By LP, so that each is rolled back once for all. Stable: an anti-message stays
@@ -50,7 +50,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
                 self.handle_late(parity, event, &mut rest);
                 scheduling::point();
                 self.check_waste();
-                if self.is_regrid_requested() {
+                if self.is_resize_requested() {
                     break;
                 }
             }
@@ -77,7 +77,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             }
             // If the handler was cut off for lack of memory, a replay of it would tell of sends
             // that it never made. The rest goes back into the list of late events.
-            if self.is_regrid_requested() {
+            if self.is_resize_requested() {
                 return;
             }
             next = rest.next();

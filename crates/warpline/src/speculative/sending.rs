@@ -264,7 +264,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
             let Some(ring) = &mut self.to[worker] else { return };
             let Err(back) = ring.push(event) else { return };
             // If the other one has died, nobody will need the event.
-            if self.shared.regrid.is_broken() {
+            if self.shared.resize.is_broken() {
                 return;
             }
             event = back;
@@ -337,16 +337,16 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     ) {
         debug_assert!(
             self.late.iter().all(Vec::is_empty),
-            "REGRID-A: late events have outlived their window"
+            "RESIZE-A: late events have outlived their window"
         );
         debug_assert!(
             self.self_sent.is_empty() && self.collected.is_empty(),
-            "REGRID-A: an LP was left in the middle of its events"
+            "RESIZE-A: an LP was left in the middle of its events"
         );
         debug_assert_eq!(
             self.undo_log.front(),
             self.undo_log.back(),
-            "REGRID-A: a window is over, and can be undone"
+            "RESIZE-A: a window is over, and can be undone"
         );
         (self.grid, self.sent, self.received) = (grid, [0; 2], [0; 2]);
         self.set_border(first);

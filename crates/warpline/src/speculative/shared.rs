@@ -15,7 +15,7 @@ use warpline_core::{
 use warpline_memory::{CachePadded, Consumer, Producer, ring};
 
 use super::{
-    Beginning, event::Event, memory::Budget, regrid::Regrid, width::WidthControl, words::Words,
+    Beginning, event::Event, memory::Budget, resize::Resize, width::WidthControl, words::Words,
 };
 use crate::{
     EngineKind, HeapMemory, RunError, Speculative,
@@ -81,7 +81,7 @@ pub(super) struct Shared<'m, M: Model, B> {
     /// How many slots the next windows have, by their number modulo 4. Only the first worker
     /// writes, and nobody reads a number before the word that was published after it.
     widths: CachePadded<[AtomicU64; 4]>,
-    pub(super) regrid: Regrid<M, B>,
+    pub(super) resize: Resize<M, B>,
     /// Non-blocking I/O events that are committed and to be written, with their windows.
     outputs: Mutex<Vec<(u64, Event<B>)>>,
     has_outputs: AtomicBool,
@@ -167,7 +167,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
             words: Words::new(workers),
             shown: board(workers),
             widths: CachePadded::default(),
-            regrid: Regrid::new(workers, lps),
+            resize: Resize::new(workers, lps),
             outputs: Mutex::default(),
             has_outputs: AtomicBool::new(false),
             committed: CachePadded::new(AtomicU64::new(committed_before)),
@@ -263,7 +263,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
     pub(super) fn leave_outputs(&self, window: u64, outputs: &mut Vec<Event<B>>) {
         debug_assert!(
             outputs.iter().all(|event| event.io == Some(Io::NonBlocking)),
-            "REGRID-A: window {window} has handled an event that may wait"
+            "RESIZE-A: window {window} has handled an event that may wait"
         );
         let mut all = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
         all.extend(outputs.drain(..).map(|event| (window, event)));

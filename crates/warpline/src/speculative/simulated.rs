@@ -2,7 +2,7 @@
 //!
 //! The workers of a run are coroutines here ([`crate::scheduling`]): the scheduler picks the one
 //! that goes on at each scheduling point, starves some for long, lets others find their
-//! mail and the requests for regrids late, requests regrids of its own, makes windows narrow and
+//! mail and the requests for resizes late, requests resizes of its own, makes windows narrow and
 //! wide, and makes rings and limits small. The model, the settings and the schedule are drawn from
 //! one seed, so every failure names the number that repeats it; `SIMULATED_SEED=1234 cargo test
 //! speculative::simulated` runs that one.
@@ -14,16 +14,16 @@
 //!
 //! The number is the first seed that found it, where that was above 1000.
 //!
-//! - `settle` drops what is left of a batch at a regrid: "REGRID-B".
+//! - `settle` drops what is left of a batch at a resize: "RESIZE-B".
 //! - `settle` handles one batch only, so what came while a ring was full is left: "SPEC-B".
-//! - `handle_late` rolls back only the window of the event: "REGRID-B".
+//! - `handle_late` rolls back only the window of the event: "RESIZE-B".
 //! - `handle_late` compares times, not keys, with the last event: another digest.
 //! - `handle_late` does not set the window that sends count for: "SPEC-B".
 //! - `handle_late` does not set where that window ends: "SPEC-C".
 //! - `handle_late` lets an LP go on that has stopped: an assertion in a handler.
-//! - `handle_late` goes on although a regrid is requested: "SPEC-C" (16 758).
-//! - `handle_first` takes the LP's state from after the next window: "REGRID-B".
-//! - `roll_back` leaves the next window as it is: "REGRID-B".
+//! - `handle_late` goes on although a resize is requested: "SPEC-C" (16 758).
+//! - `handle_first` takes the LP's state from after the next window: "RESIZE-B".
+//! - `roll_back` leaves the next window as it is: "RESIZE-B".
 //! - `redo_next` does not save the LP anew: "UNDO: an old value is restored twice", another digest.
 //! - `roll_back` calls `replay_old_next` after it has replayed the older window: "SPEC-C".
 //! - `replay_old_next` does not enter the next window, or does not come back: "SPEC-C".
@@ -31,10 +31,10 @@
 //! - `Record::restore` leaves the core: "SPEC-C".
 //! - `Window::touch` notes where the log begins after it has saved the LP: "UNDO-A".
 //! - `Window::resume` resumes at 0, so that nothing is saved: other states.
-//! - `Window::restore` or `Window::undo` leaves states that are saved by field: "REGRID-B".
+//! - `Window::restore` or `Window::undo` leaves states that are saved by field: "RESIZE-B".
 //! - `commit` drops the log of the next window, too: "UNDO-A".
-//! - `undo_windows` keeps the log: "REGRID-A".
-//! - `replay_old` takes back executions once, not twice: "REGRID-B".
+//! - `undo_windows` keeps the log: "RESIZE-A".
+//! - `replay_old` takes back executions once, not twice: "RESIZE-B".
 //! - `replay` leaves the outputs of the first execution: another log.
 //! - `is_same` forgets the content: another digest.
 //! - `is_same` forgets the receiver: another digest.
@@ -46,35 +46,35 @@
 //! - `send_away` does not count: "the run hangs".
 //! - `wait_for_room` does not receive, or does not publish: "the run hangs".
 //! - `keep` appends what an LP sends itself: "SPEC-A".
-//! - `Calendar::cancel` ignores an event in the far list: "REGRID-B" (19 241).
+//! - `Calendar::cancel` ignores an event in the far list: "RESIZE-B" (19 241).
 //! - `Calendar::look` leaves anti-messages out: "SPEC-C".
 //! - `Calendar::look` never looks: an event is handled too late.
 //! - `Calendar::is_near` takes one slot more: another digest.
 //! - `Calendar::annihilate` drops the anti-messages for far events, or for those that are never
-//!   handled: "REGRID-B".
+//!   handled: "RESIZE-B".
 //! - `Calendar::advance` is not called: another digest (29 788).
 //! - `annihilate` takes the last event of a key: another digest.
-//! - `regrid` does not receive after its first barrier: "REGRID-B".
-//! - `regrid` does not receive while it waits there: "the run hangs".
-//! - `regrid` receives while it waits at its last barrier: "the run hangs".
-//! - `regrid` does not publish its rings: "REGRID-B".
-//! - `regrid` does not commit what another worker has committed, or agrees on the least of the
-//!   oldest windows: "REGRID-B".
-//! - `regrid` drops all anti-messages: "REGRID-B".
-//! - `keep_valid` keeps one event more, or all anti-messages: "REGRID-B", "SPEC-C".
+//! - `resize` does not receive after its first barrier: "RESIZE-B".
+//! - `resize` does not receive while it waits there: "the run hangs".
+//! - `resize` receives while it waits at its last barrier: "the run hangs".
+//! - `resize` does not publish its rings: "RESIZE-B".
+//! - `resize` does not commit what another worker has committed, or agrees on the least of the
+//!   oldest windows: "RESIZE-B".
+//! - `resize` drops all anti-messages: "RESIZE-B".
+//! - `keep_valid` keeps one event more, or all anti-messages: "RESIZE-B", "SPEC-C".
 //! - `undo_windows` undoes the oldest window first: another digest.
-//! - `undo_windows` drops late events: "REGRID-B".
+//! - `undo_windows` drops late events: "RESIZE-B".
 //! - `undo_windows` forgets up to where events are to be handled one by one: "the run hangs".
 //! - `handle_one_by_one` does not write before what was committed before: another log.
 //! - `handle_one_by_one` goes on after an output has failed: another log.
 //! - `restart` does not reset the counts of messages: "the run hangs".
-//! - `restart` uses the numbers of windows again: "REGRID-A".
+//! - `restart` uses the numbers of windows again: "RESIZE-A".
 //! - `announce` does not publish that it is active (WORD-A): "SPEC-B".
 //! - `announce` goes on after settling was cut short: "SPEC-B".
 //! - `announce` does not publish its rings: "the run hangs".
-//! - `announce` or `settle_window` commits in spite of an LP that has stopped: "REGRID-A".
+//! - `announce` or `settle_window` commits in spite of an LP that has stopped: "RESIZE-A".
 //! - `settle_window` ends the run before its last commit: "the run hangs".
-//! - `commit` leaves the worker idle: "REGRID-A".
+//! - `commit` leaves the worker idle: "RESIZE-A".
 //! - `commit` writes the outputs of windows that others have not committed: another order.
 //! - `is_committed` reads the words once: another digest (1545).
 //! - `is_committed` does not compare counts, windows, or who is idle: "SPEC-B".
@@ -87,7 +87,7 @@
 //! - `handle` goes on after an LP has stopped: "SPEC-C".
 //! - `handle` does not stop at blocking I/O events: it is handled speculatively.
 //! - `stop_after_panic` keeps what the LP has sent itself: "SPEC-A".
-//! - `stop_after_panic` requests no regrid when memory was short: "SPEC-C" (1728).
+//! - `stop_after_panic` requests no resize when memory was short: "SPEC-C" (1728).
 //! - `take_outputs` does not sort: another order.
 //! - `coast_over` leaves an event out, or does not set where the window ends; `coast_forward`
 //!   leaves the core; `restore` takes the other copy: another digest, "SPEC-C".
@@ -102,17 +102,17 @@
 //!
 //! Not found, because the results are the same:
 //!
-//! - `settle` puts what is left of a batch last: it is left only where a regrid follows.
+//! - `settle` puts what is left of a batch last: it is left only where a resize follows.
 //! - sends are compared by position: more are withdrawn and sent again than need be.
 //! - `late_in` takes an event for late whose tile is next: it is handled after the tile.
 //! - `cancel` keeps the window of the event: a replay in the same window has made it.
 //! - `Calendar::cancel` and `annihilate` go by the key alone: by SPEC-C the first one is the right
 //!   one.
-//! - `regrid` receives at its second barrier: nobody sends before the last one.
-//! - `poll` asks once, not twice, whether a regrid is requested, or not at all whether everything
+//! - `resize` receives at its second barrier: nobody sends before the last one.
+//! - `poll` asks once, not twice, whether a resize is requested, or not at all whether everything
 //!   is settled: `announce` has seen to it.
 //! - `settle_window` settles once: `announce` settles, too.
-//! - `Window::forget` leaves the LP in the list of those that have stopped: one regrid more.
+//! - `Window::forget` leaves the LP in the list of those that have stopped: one resize more.
 //! - `write_outputs` does not look for a failure: the other places do.
 //! - `take_outputs` takes those of one window more: no worker has committed it yet.
 //! - `Window::resume` does nothing: LPs save more often than need be.
@@ -185,8 +185,8 @@ fn schedule(dice: &mut Dice) -> Schedule {
         nap_max: dice.pick(&[5, 60, 400, 2_000]),
         late_mail: dice.pick(&[2, 5, 50, NEVER]),
         late_requests: dice.pick(&[2, 10, 100, NEVER]),
-        regrids: dice.pick(&[20, 200, 2_000, NEVER, NEVER]),
-        regrids_max: dice.0.below(100),
+        resizes: dice.pick(&[20, 200, 2_000, NEVER, NEVER]),
+        resizes_max: dice.0.below(100),
         widths: dice.pick(&[1, 3, 20, NEVER]),
         widths_max: dice.0.below(60),
         levels: dice.pick(&[[-12, 4], [-4, 8], [0, 12], [-8, -2]]),
@@ -203,8 +203,8 @@ struct Rollbacks {
     all: u64,
     /// In two windows at once, with states that are saved by field.
     deep_by_field: u64,
-    /// Regrids between the first and the last one, with such states.
-    regrids_by_field: u64,
+    /// Resizes between the first and the last one, with such states.
+    resizes_by_field: u64,
     /// Events that were handled again after sparse copies.
     coasted: u64,
 }
@@ -214,7 +214,7 @@ impl Sum for Rollbacks {
         all.fold(Self::default(), |sum, one| Self {
             all: sum.all + one.all,
             deep_by_field: sum.deep_by_field + one.deep_by_field,
-            regrids_by_field: sum.regrids_by_field + one.regrids_by_field,
+            resizes_by_field: sum.resizes_by_field + one.resizes_by_field,
             coasted: sum.coasted + one.coasted,
         })
     }
@@ -278,7 +278,7 @@ fn simulate_with<B: Buffer<Note> + Send + 'static, const BY_FIELD: bool>(
         all: sum(|tally| tally.rollbacks),
         deep_by_field: by_field(sum(|tally| tally.deep_rollbacks)),
         // All have one at the beginning and one at the end, in which there is nothing to undo.
-        regrids_by_field: by_field(results[0].tally.regrids.saturating_sub(2)),
+        resizes_by_field: by_field(results[0].tally.resizes.saturating_sub(2)),
         coasted: sum(|tally| tally.coasted),
     };
     let outcome = conclude(&shared, results).map_or_else(Outcome::failed, |(leg, _)| {
@@ -388,10 +388,10 @@ fn simulated_runs_agree_with_the_sequential_engine() {
     let seeds = seeds.unwrap_or(SEEDS);
     let only = std::env::var("SIMULATED_SEED").is_ok();
     if let Some(rollbacks) = on_all_cores(0..if only { u64::MAX } else { seeds }, named) {
-        let Rollbacks { all, deep_by_field, regrids_by_field, coasted } = rollbacks;
+        let Rollbacks { all, deep_by_field, resizes_by_field, coasted } = rollbacks;
         assert!(all > seeds, "the schedules do not lead to rollbacks: {all}");
         assert!(deep_by_field > seeds / 20, "hardly any in two windows: {deep_by_field}");
-        assert!(regrids_by_field > seeds, "the schedules do not lead to regrids");
+        assert!(resizes_by_field > seeds, "the schedules do not lead to resizes");
         assert!(coasted > seeds / 10, "hardly any event after a sparse copy: {coasted}");
     }
 }

@@ -16,7 +16,7 @@
 //! - **SPARSE-B.** Of the two copies of an LP, the one of the earlier window is not needed where a
 //!   third one is made. A copy of an open window is made anew if an earlier window changes the LP.
 //! - **SPARSE-C.** In the windows that are kept, no LP has stopped: blocking I/O events are handled
-//!   one by one, after a [regrid](super::regrid), which drops what is kept. So none is handled
+//!   one by one, after a [resize](super::resize), which drops what is kept. So none is handled
 //!   again.
 
 use std::{

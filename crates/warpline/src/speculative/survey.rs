@@ -1,6 +1,6 @@
-//! What is pending at a regrid: which events are valid, how many there are, and the first of them.
+//! What is pending at a resize: which events are valid, how many there are, and the first of them.
 //!
-//! Called by [`regrid`](super::regrid) between two of its barriers, when no worker executes
+//! Called by [`resize`](super::resize) between two of its barriers, when no worker executes
 //! anything. The invariants are there.
 
 use std::mem::needs_drop;
@@ -22,7 +22,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             let count = calendar.len() + pending.len() as u64;
             return (count, first_time(calendar.due().chain(pending), shared.end));
         }
-        let is_valid = |event: &&Event<B>| shared.regrid.is_valid(event);
+        let is_valid = |event: &&Event<B>| shared.resize.is_valid(event);
         let count = calendar.iter().filter(is_valid).count() + pending.len();
         let first = first_time(calendar.due().filter(is_valid).chain(pending), shared.end);
         (count as u64, first)
@@ -34,17 +34,17 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         if !const { needs_drop::<Message<M>>() } || shared.settings.memory.is_none() {
             return 0;
         }
-        let is_valid = |event: &&Event<B>| !self.has_given_up || shared.regrid.is_valid(event);
+        let is_valid = |event: &&Event<B>| !self.has_given_up || shared.resize.is_valid(event);
         let events = self.sender.calendar.iter().filter(is_valid).chain(pending);
         let messages = events.filter_map(|event| event.message.as_ref());
         messages.map(|message| shared.owned(message)).sum()
     }
 
-    /// Keeps the events that were sent before the border and are not canceled (REGRID-B). Returns
+    /// Keeps the events that were sent before the border and are not canceled (RESIZE-B). Returns
     /// an anti-message that has found no event, or none.
     pub(super) fn keep_valid(&self, pending: &mut Vec<Event<B>>) -> Option<EventKey> {
-        let regrid = &self.sender.shared.regrid;
-        pending.retain(|event| regrid.is_valid(event));
+        let resize = &self.sender.shared.resize;
+        pending.retain(|event| resize.is_valid(event));
         let mut antis = pending.extract_if(.., |event| event.is_anti()).collect();
         annihilate(pending, &mut antis);
         debug_assert!(pending.iter().all(|event| !event.is_anti()), "SPEC-C: one is left");

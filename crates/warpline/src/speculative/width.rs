@@ -7,7 +7,7 @@
 //! A width is a *level*: level `l` is the base width times 2^(l/2), or times 1.5 * 2^((l-1)/2) if
 //! `l` is odd. Slots are the base width times 2^d, and a window has a whole number of them.
 
-use super::regrid::Reason;
+use super::resize::Reason;
 use crate::scheduling;
 
 /// The most slots that a window may have.
@@ -18,7 +18,7 @@ const SKIP: u32 = 3;
 const SKIP_LARGE: u32 = 1;
 /// Half octaves of the first steps.
 const STEP_FIRST: i32 = 4;
-/// The same if windows have many events: they are measured for long, and a regrid takes long.
+/// The same if windows have many events: they are measured for long, and a resize takes long.
 const STEP_FIRST_LARGE: i32 = 2;
 /// Events of a worker in such a window.
 const LARGE: i64 = 4_096;
@@ -224,7 +224,7 @@ impl WidthControl {
 
     /// Chooses a grid for the level, and returns the number of slots of its windows.
     pub(super) fn choose_grid(&mut self) -> u64 {
-        // What is measured across a regrid is not what windows cost.
+        // What is measured across a resize is not what windows cost.
         self.began = None;
         let slots = self.slots().unwrap_or_else(|| {
             self.exponent = (self.level >> 1) - 1;

@@ -367,7 +367,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
         let record = self.record(local);
         record.is_stopped = true;
         let last = record.last;
-        debug_assert!(last.is_some(), "REGRID-A: an LP has stopped at no event");
+        debug_assert!(last.is_some(), "RESIZE-A: an LP has stopped at no event");
         self.stopped.extend(last.map(|at| (local, at)));
     }
 
@@ -489,7 +489,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
         let added = self.added.iter_mut().map(|added| &mut added.event);
         for event in self.log.iter_mut().chain(added) {
             if event.io.is_some() && !event.is_anti() {
-                debug_assert_eq!(event.io, Some(Io::NonBlocking), "REGRID-A: {:?}", event.key);
+                debug_assert_eq!(event.io, Some(Io::NonBlocking), "RESIZE-A: {:?}", event.key);
                 let message = event.message.take();
                 outputs.push(Event { message, ..*event });
             }

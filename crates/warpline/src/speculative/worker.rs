@@ -7,7 +7,7 @@ use warpline_core::{Model, UndoLog, VirtualTime};
 use super::{
     costs::{Costs, Part},
     event::{Event, Parity},
-    regrid::Reason,
+    resize::Reason,
     sending::{Opened, Sender},
     shared::{ANOTHER_GRID, ErrorContext, Shared},
     sparse::SparseCopies,
@@ -52,18 +52,18 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) is_idle: bool,
     /// Messages of the oldest window that were received when that was announced.
     announced: u64,
-    /// Whether the last regrid has given up what an LP has done; only then there may be pending
+    /// Whether the last resize has given up what an LP has done; only then there may be pending
     /// events that were sent in vain.
     pub(super) has_given_up: bool,
-    /// How often all were undone; see [`regrid`](super::regrid).
+    /// How often all were undone; see [`resize`](super::resize).
     pub(super) epoch: u64,
-    /// How often all workers have met at the barrier of regrids.
+    /// How often all workers have met at the barrier of resizes.
     pub(super) rounds: u64,
     /// The width that [`WidthControl`] counts in.
     pub(super) base_width: f64,
     pub(super) control: Option<WidthControl>,
     started: Instant,
-    /// Events that were replayed before the last regrid.
+    /// Events that were replayed before the last resize.
     pub(super) replayed_before: u64,
     pub(super) is_interrupted: bool,
     /// Events that were there at the beginning, and those that are left at an early end.
@@ -97,7 +97,7 @@ pub(super) struct Tally {
     pub(super) rollbacks: u64,
     pub(super) deep_rollbacks: u64,
     pub(super) windows: u64,
-    pub(super) regrids: u64,
+    pub(super) resizes: u64,
     /// Events that were handled one by one.
     pub(super) sequential: u64,
     /// The most events that the worker held.
@@ -158,19 +158,19 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
     /// Runs from the first event to the last, or to a failure or an interruption.
     pub(super) fn work(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
         self.start(monitor);
-        while self.regrid(monitor).is_continue() {
-            while !self.is_regrid_requested() {
+        while self.resize(monitor).is_continue() {
+            while !self.is_resize_requested() {
                 if self.shared().width(self.newest + 1) == ANOTHER_GRID {
                     // All are here, and no window is given up for it.
                     self.await_commit(monitor, self.newest + 1);
-                    self.request_regrid(Reason::GRID);
+                    self.request_resize(Reason::GRID);
                 } else {
                     self.enter(Part::Handling);
                     self.open_window(monitor);
                     self.settle_window(monitor);
                 }
             }
-            self.enter(Part::Regrid);
+            self.enter(Part::Resize);
         }
     }
 
@@ -185,7 +185,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             if self.sender.me == 0 {
                 self.tally.committed = shared.committed_before;
             }
-            return self.request_regrid(Reason::START);
+            return self.request_resize(Reason::START);
         }
         let context: fn(&mut Self) -> &mut ErrorContext = |worker| &mut worker.sender.error_context;
         shared.guard(self.sender.me, self, context, |worker| {
@@ -202,9 +202,9 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
                 worker.sender.drop_log(None);
             }
         });
-        self.request_regrid(Reason::START);
+        self.request_resize(Reason::START);
         if monitor.is_to_stop() {
-            self.request_regrid(Reason::STOP);
+            self.request_resize(Reason::STOP);
         }
     }
 
@@ -233,12 +233,12 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             let (size, most) = (self.newest_size(), events_max(self.lps.len()));
             let events = self.windows[parity.index()].log.len() as u64;
             if events > most || events > most / 8 && size > 2 * most {
-                self.request_regrid(Reason::SIZE);
+                self.request_resize(Reason::SIZE);
             }
             if monitor.is_to_stop() {
-                self.request_regrid(Reason::STOP);
+                self.request_resize(Reason::STOP);
             }
-            if self.is_regrid_requested() {
+            if self.is_resize_requested() {
                 return;
             }
         }
@@ -263,12 +263,12 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         self.report(0);
         self.await_commit(monitor, self.newest);
         self.settle(parity);
-        if self.is_regrid_requested() {
+        if self.is_resize_requested() {
             return;
         }
         debug_assert_eq!(self.oldest, self.newest, "WORD-B: a window was skipped");
         if !self.windows[parity.index()].stopped.is_empty() {
-            return self.request_regrid(Reason::STOPPED);
+            return self.request_resize(Reason::STOPPED);
         }
         let shared = self.shared();
         if let Some(control) = &mut self.control {
@@ -283,7 +283,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         if self.sender.grid.is_over(self.sender.border()) {
             // No window is left before the end.
             self.await_commit(monitor, self.newest + 1);
-            self.request_regrid(Reason::END);
+            self.request_resize(Reason::END);
         }
     }
 
@@ -311,7 +311,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         let [executed, committed, undone] = [0, 1, 2].map(|at| counted[at] - before[at]);
         match self.costs.part() {
             Part::Handling => executed,
-            Part::Settling | Part::Regrid => undone,
+            Part::Settling | Part::Resize => undone,
             Part::Committing => committed,
             Part::Waiting => 0,
         }
@@ -324,16 +324,16 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         [processed, committed, (processed as i64 - committed as i64 - standing) as u64]
     }
 
-    /// Waits until all windows before this one are committed, or a regrid is requested.
+    /// Waits until all windows before this one are committed, or a resize is requested.
     fn await_commit(&mut self, monitor: &mut ProgressMonitor<'_, '_>, window: u64) {
         debug_assert!(window <= self.newest + 1, "window {window} is not open");
         let mut waited = 0;
         let outer = self.enter(Part::Waiting);
         self.show(Activity::AtWindowEnd);
-        while self.oldest < window && !self.is_regrid_requested() {
+        while self.oldest < window && !self.is_resize_requested() {
             if !self.poll() {
                 if monitor.waits(waited) {
-                    self.request_regrid(Reason::STOP);
+                    self.request_resize(Reason::STOP);
                 }
                 self.shared().wait(waited);
                 waited += 1;
@@ -365,13 +365,13 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         if !scheduling::is_mail_late() {
             self.sender.receive();
         }
-        if !self.is_idle || self.is_regrid_requested() {
+        if !self.is_idle || self.is_resize_requested() {
             return false;
         }
         if self.announced != self.sender.received[self.sender.oldest.index()] {
             self.announce();
         }
-        if self.is_regrid_requested() || !self.is_settled() {
+        if self.is_resize_requested() || !self.is_settled() {
             return false;
         }
         let is_committed = self.shared().words.is_committed(self.oldest, &mut self.seen);
@@ -380,7 +380,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             self.commit();
             self.enter(outer);
             if self.shared().failure.is_known() {
-                self.request_regrid(Reason::END);
+                self.request_resize(Reason::END);
             }
         }
         is_committed
@@ -392,7 +392,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         self.sender.late[oldest].is_empty() && self.announced == self.sender.received[oldest]
     }
 
-    /// Settles the oldest window and publishes that, unless a regrid is requested.
+    /// Settles the oldest window and publishes that, unless a resize is requested.
     fn announce(&mut self) {
         let (me, shared, oldest) = (self.sender.me, self.shared(), self.sender.oldest);
         if !self.sender.late[oldest.index()].is_empty() {
@@ -405,11 +405,11 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             self.report(0);
             (self.sender.executing, self.sender.window_end) = (executing, window_end);
             if !self.windows[oldest.index()].stopped.is_empty() {
-                self.request_regrid(Reason::STOPPED);
+                self.request_resize(Reason::STOPPED);
             }
         }
         self.sender.publish();
-        if self.is_regrid_requested() {
+        if self.is_resize_requested() {
             return;
         }
         debug_assert!(
@@ -434,7 +434,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         );
         debug_assert!(
             window.stopped.is_empty(),
-            "REGRID-A: window {} is committed, and an LP has stopped in it",
+            "RESIZE-A: window {} is committed, and an LP has stopped in it",
             window.number
         );
         debug_assert_eq!(window.number, self.oldest, "WORD-B: another window is committed");
@@ -480,15 +480,15 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         self.newest > self.oldest
     }
 
-    /// Requests a regrid if much more is executed than stands.
+    /// Requests a resize if much more is executed than stands.
     pub(super) fn check_waste(&mut self) {
         let useful = self.windows[0].standing + self.windows[1].standing;
         debug_assert!(useful <= self.tally.processed as i64, "more stands than was processed");
         let all = (self.tally.processed - self.tally.base[self.sender.oldest.index()]) as i64;
         if all > scheduling::limit(WASTE_MORE) as i64 + WASTE_MAX * useful {
-            self.request_regrid(Reason::STORM);
+            self.request_resize(Reason::STORM);
         } else if useful > 4 * events_max(self.lps.len()) as i64 {
-            self.request_regrid(Reason::SIZE);
+            self.request_resize(Reason::SIZE);
         }
     }
 }

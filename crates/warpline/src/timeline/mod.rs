@@ -69,7 +69,7 @@ pub enum Phase {
     /// It commits a window.
     Commit,
     /// All workers give up their windows, and begin again at the last border.
-    Regrid,
+    Resize,
     /// LPs that may handle their next events do so, in turn: each as far as its channels allow.
     Turns,
     /// LPs are looked at that may have to send null messages, or to request some.

@@ -1,4 +1,4 @@
-//! The regrid: all workers give up their open windows together, and begin again from the border of
+//! The resize: all workers give up their open windows together, and begin again from the border of
 //! the oldest window that is not committed, on another grid if need be.
 //!
 //! It is how a run begins and ends, too; how it is interrupted; how it gets out of windows that
@@ -8,17 +8,13 @@
 //!
 //! # Invariants
 //!
-//! - **REGRID-A.** A worker leaves a window only where its records are whole: after a tile, or
-//!   after a late event. While a regrid is requested, no window that was not settled is announced,
+//! - **RESIZE-A.** A worker leaves a window only where its records are whole: after a tile, or
+//!   after a late event. While a resize is requested, no window that was not settled is announced,
 //!   and no worker commits one, except those that another worker has committed already.
-//! - **REGRID-B.** An event is pending if it is not canceled and its sender has sent it before the
+//! - **RESIZE-B.** An event is pending if it is not canceled and its sender has sent it before the
 //!   border: that is, if its sequence number is below the number that the sender has sent by then.
 
-use std::{
-    mem,
-    ops::ControlFlow,
-    sync::{Mutex, PoisonError, atomic::AtomicI32},
-};
+use std::{mem, ops::ControlFlow, sync::PoisonError};
 
 use warpline_core::{Model, VirtualTime};
 
@@ -26,6 +22,7 @@ use super::{
     event::{Event, Parity, first_time},
     grid::{Grid, NEVER},
     one_by_one::{OneByOne, Until},
+    resize::Reason,
     sending::Opened,
     words::Word,
     worker::Worker,
@@ -33,9 +30,9 @@ use super::{
 use crate::{
     cut::Cut,
     event::{Buffer, Message},
-    run::{Barrier, ProgressMonitor, Reduction},
+    run::{ProgressMonitor, Reduction},
     scheduling,
-    sync::{AtomicU64, Ordering},
+    sync::Ordering,
 };
 
 /// The base width is such that a worker's first window has about this number of events, or half as
@@ -44,132 +41,44 @@ const EVENTS_FIRST: usize = 64;
 /// Events whose times are looked at for that.
 const SAMPLE: usize = 4096;
 
-/// Why a regrid is requested: a set of reasons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reason(u64);
-
-impl Reason {
-    /// The run begins.
-    pub(super) const START: Self = Self(1);
-    /// Too much was executed in vain.
-    pub(super) const STORM: Self = Self(2);
-    /// A window has too many events.
-    pub(super) const SIZE: Self = Self(4);
-    /// The next windows need another grid.
-    pub(super) const GRID: Self = Self(8);
-    /// An LP cannot go on in a window.
-    pub(super) const STOPPED: Self = Self(16);
-    /// The run is to end early.
-    pub(super) const STOP: Self = Self(32);
-    /// No window is left.
-    pub(super) const END: Self = Self(64);
-
-    pub(super) const fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-}
-
-/// What workers share for regrids.
-#[derive(Debug)]
-pub(super) struct Regrid<M: Model, B> {
-    /// The number of regrids requested so far, and why the last one was.
-    requested: AtomicU64,
-    reasons: AtomicU64,
-    barrier: Barrier,
-    /// By LP: how many events it has sent by the border.
-    sent: Vec<AtomicU64>,
-    /// The bits of a time up to which events have to be handled one by one.
-    one_by_one_until: AtomicU64,
-    one_by_one_events: AtomicU64,
-    /// A slot is the base width times 2 to this power.
-    exponent: AtomicI32,
-    /// Pending events of all workers.
-    pub(super) pending: AtomicU64,
-    /// What their messages own, where it is counted.
-    pub(super) owned: AtomicU64,
-    cuts: Vec<Mutex<Cut<M::Lp, Event<B>>>>,
-}
-
-impl<M: Model, B> Regrid<M, B> {
-    pub(super) fn new(workers: usize, lps: usize) -> Self {
-        Self {
-            requested: AtomicU64::new(0),
-            reasons: AtomicU64::new(0),
-            barrier: Barrier::new(workers),
-            sent: (0..lps).map(|_| AtomicU64::new(0)).collect(),
-            one_by_one_until: AtomicU64::new(0),
-            one_by_one_events: AtomicU64::new(0),
-            exponent: AtomicI32::new(0),
-            pending: AtomicU64::new(0),
-            owned: AtomicU64::new(0),
-            cuts: (0..workers).map(|_| Mutex::default()).collect(),
-        }
-    }
-
-    /// Whether a worker will not come any more.
-    pub(super) fn is_broken(&self) -> bool {
-        self.barrier.is_broken()
-    }
-
-    /// Releases all workers that wait, because one will not come any more.
-    pub(super) fn set_broken(&self) {
-        self.barrier.set_broken();
-        // Ordering: Relaxed; the others leave at the barrier.
-        self.requested.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Whether all events that were sent are pending or among those that were committed.
-    fn is_complete(&self, committed: u64) -> bool {
-        // Ordering: Relaxed; a barrier lies between.
-        let sent: u64 = self.sent.iter().map(|sent| sent.load(Ordering::Relaxed)).sum();
-        sent == committed + self.pending.load(Ordering::Relaxed)
-    }
-
-    /// Whether the event was sent before the border (REGRID-B).
-    pub(super) fn is_valid<E>(&self, event: &Event<E>) -> bool {
-        // Ordering: Relaxed; a barrier lies between.
-        event.key.sequence() < self.sent[event.key.sender().index()].load(Ordering::Relaxed)
-    }
-}
-
 impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// Whether the open windows are to be given up.
     #[inline]
-    pub(super) fn is_regrid_requested(&self) -> bool {
-        // Ordering: Relaxed; the barrier of the regrid orders everything else.
-        let requested = self.sender.shared.regrid.requested.load(Ordering::Relaxed);
+    pub(super) fn is_resize_requested(&self) -> bool {
+        // Ordering: Relaxed; the barrier of the resize orders everything else.
+        let requested = self.sender.shared.resize.requested.load(Ordering::Relaxed);
         scheduling::seen(requested) != self.epoch
     }
 
     #[cold]
-    pub(super) fn request_regrid(&self, reason: Reason) {
-        let regrid = &self.sender.shared.regrid;
+    pub(super) fn request_resize(&self, reason: Reason) {
+        let resize = &self.sender.shared.resize;
         scheduling::point();
         // Ordering: Relaxed, here and below; the barrier publishes the reasons.
-        regrid.reasons.fetch_or(reason.0, Ordering::Relaxed);
+        resize.reasons.fetch_or(reason.0, Ordering::Relaxed);
         let (from, to) = (self.epoch, self.epoch + 1);
         scheduling::point();
         // If another worker was faster, it is requested already.
-        let _ = regrid.requested.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = resize.requested.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
         scheduling::sees_all();
     }
 
-    /// Requests a regrid where the simulation of schedules wants one.
+    /// Requests a resize where the simulation of schedules wants one.
     #[inline]
     pub(super) fn request_simulated(&self) {
         let reasons = scheduling::requests();
         if reasons != 0 {
-            self.request_regrid(Reason(reasons));
+            self.request_resize(Reason(reasons));
         }
     }
 
     /// Gives up the open windows together with all other workers, and begins again. Breaks if the
     /// run is over.
-    pub(super) fn regrid(&mut self, monitor: &mut ProgressMonitor<'_, '_>) -> ControlFlow<()> {
+    pub(super) fn resize(&mut self, monitor: &mut ProgressMonitor<'_, '_>) -> ControlFlow<()> {
         let shared = self.shared();
         self.gather(monitor)?;
         // Ordering: Relaxed; the barrier has published it, and the next one is before its reset.
-        let reason = Reason(shared.regrid.reasons.load(Ordering::Relaxed));
+        let reason = Reason(shared.resize.reasons.load(Ordering::Relaxed));
         let mut pending = mem::take(&mut self.pending);
         let size = self.newest_size();
         let lost = self.undo_windows(&mut pending);
@@ -183,7 +92,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let mut stray = self.keep_valid(&mut pending);
         let is_over = reason.has(Reason::STOP) || shared.failure.is_known();
         // Ordering: Relaxed, here and below; barriers lie before and after.
-        let events = shared.regrid.one_by_one_events.load(Ordering::Relaxed);
+        let events = shared.resize.one_by_one_events.load(Ordering::Relaxed);
         // If all events have one time, they say nothing about widths.
         let is_blind = is_start && !self.base_width.is_finite();
         let is_one_by_one = !is_over && (events > 0 || is_blind || reason.has(Reason::STOPPED));
@@ -194,10 +103,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         if is_start && shared.cut.is_none() {
             monitor.note_pending(count);
         }
-        shared.regrid.pending.fetch_add(count, Ordering::Relaxed);
-        shared.regrid.owned.fetch_add(self.owned_by(&pending), Ordering::Relaxed);
+        shared.resize.pending.fetch_add(count, Ordering::Relaxed);
+        shared.resize.owned.fetch_add(self.owned_by(&pending), Ordering::Relaxed);
         first = self.meet(first)?;
-        let is_wrong = self.sender.me == 0 && !shared.regrid.is_complete(shared.words.committed());
+        let is_wrong = self.sender.me == 0 && !shared.resize.is_complete(shared.words.committed());
         self.count_anew();
         if is_blind && is_one_by_one {
             first = self.begin_blindly(first, &mut pending, monitor)?;
@@ -205,9 +114,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             first = self.handle_one_by_one(&mut pending, events, monitor)?;
         }
         if self.sender.me == 0 {
-            shared.regrid.reasons.store(0, Ordering::Relaxed);
-            shared.regrid.pending.store(0, Ordering::Relaxed);
-            shared.regrid.one_by_one_until.store(0, Ordering::Relaxed);
+            shared.resize.reasons.store(0, Ordering::Relaxed);
+            shared.resize.pending.store(0, Ordering::Relaxed);
+            shared.resize.one_by_one_until.store(0, Ordering::Relaxed);
             if shared.has_outputs() {
                 shared.write_outputs(0, &mut self.sender.error_context, u64::MAX);
             }
@@ -247,7 +156,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
 
     /// Waits until all workers are here, and have received and committed the same.
     fn gather(&mut self, monitor: &mut ProgressMonitor<'_, '_>) -> ControlFlow<()> {
-        self.tally.regrids += 1;
+        self.tally.resizes += 1;
         self.sender.publish();
         let oldest = Reduction { lbts: !self.oldest, flags: 0 };
         let oldest = self.reduce(oldest, Some(monitor))?.lbts;
@@ -257,7 +166,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         while self.oldest < !oldest {
             self.commit();
         }
-        debug_assert_eq!(self.oldest, !oldest, "REGRID-A: not all have committed the same");
+        debug_assert_eq!(self.oldest, !oldest, "RESIZE-A: not all have committed the same");
         ControlFlow::Continue(())
     }
 
@@ -285,7 +194,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             }
             shared.wait(waited);
         };
-        let result = shared.regrid.barrier.wait(me, round, contribution, idle);
+        let result = shared.resize.barrier.wait(me, round, contribution, idle);
         scheduling::sees_all();
         scheduling::point();
         match result {
@@ -303,7 +212,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         {
             // Ordering: Relaxed; barriers lie between.
             let until = at.time_value().to_bits();
-            shared.regrid.one_by_one_until.fetch_max(until, Ordering::Relaxed);
+            shared.resize.one_by_one_until.fetch_max(until, Ordering::Relaxed);
         }
         let mut lost = 0;
         self.has_given_up = false;
@@ -322,7 +231,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.give_up_account();
         for (&id, lp) in shared.directory.lps_of(self.sender.me).iter().zip(&self.lps) {
             // Ordering: Relaxed; a barrier lies between.
-            shared.regrid.sent[id.index()].store(lp.core.sent, Ordering::Relaxed);
+            shared.resize.sent[id.index()].store(lp.core.sent, Ordering::Relaxed);
         }
         debug_assert!(lost >= 0 || self.sender.has_failed, "fewer than none were lost");
         lost.max(0) as u64
@@ -344,8 +253,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let slots = control.choose_grid();
         shared.set_widths(slots);
         // Ordering: Relaxed; a barrier lies between.
-        shared.regrid.one_by_one_events.store(events, Ordering::Relaxed);
-        shared.regrid.exponent.store(control.exponent, Ordering::Relaxed);
+        shared.resize.one_by_one_events.store(events, Ordering::Relaxed);
+        shared.resize.exponent.store(control.exponent, Ordering::Relaxed);
     }
 
     /// At the start: a width at which this worker's first window has some events; infinity if all
@@ -377,7 +286,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         monitor: &mut ProgressMonitor<'_, '_>,
     ) -> ControlFlow<(), u64> {
         // Ordering: Relaxed; a barrier lies before.
-        let events = self.shared().regrid.pending.load(Ordering::Relaxed);
+        let events = self.shared().resize.pending.load(Ordering::Relaxed);
         let next = self.handle_one_by_one(pending, events, monitor)?;
         let width = f64::from_bits(self.meet(self.first_width(pending).to_bits())?);
         debug_assert!(next >= first, "the first pending event went back in time");
@@ -397,11 +306,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     ) -> ControlFlow<(), u64> {
         let (shared, me) = (self.shared(), self.sender.me);
         // Ordering: Relaxed; a barrier lies before.
-        let time = f64::from_bits(shared.regrid.one_by_one_until.load(Ordering::Relaxed));
+        let time = f64::from_bits(shared.resize.one_by_one_until.load(Ordering::Relaxed));
         let until = Until { events, time };
         let cut = Cut::new(mem::take(&mut self.lps), mem::take(pending));
         let lock = |worker: usize| {
-            shared.regrid.cuts[worker].lock().unwrap_or_else(PoisonError::into_inner)
+            shared.resize.cuts[worker].lock().unwrap_or_else(PoisonError::into_inner)
         };
         *lock(me) = cut;
         self.meet(0)?;
@@ -434,18 +343,18 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     fn restart(&mut self, first: f64, pending: Vec<Event<B>>) {
         let shared = self.shared();
         // Ordering: Relaxed; barriers lie between.
-        let exponent = shared.regrid.exponent.load(Ordering::Relaxed);
+        let exponent = shared.resize.exponent.load(Ordering::Relaxed);
         debug_assert!(self.base_width > 0.0, "windows of no width");
         let base = if self.base_width.is_finite() { self.base_width } else { 1.0 };
         let grid = Grid::new(base * 2_f64.powi(exponent), first, shared.end);
         let slot = grid.slot(first);
         debug_assert_ne!(slot, NEVER, "the first event is before the end");
-        let is_valid = |event: &Event<B>| shared.regrid.is_valid(event);
+        let is_valid = |event: &Event<B>| shared.resize.is_valid(event);
         self.sender.begin(grid, slot, self.has_given_up.then_some(is_valid));
         // All workers go on with the same numbers, which no word has had yet.
         debug_assert!(
             self.windows.iter().all(|window| window.log.is_empty()),
-            "REGRID-A: a window has events that are neither committed nor undone"
+            "RESIZE-A: a window has events that are neither committed nor undone"
         );
         self.oldest += 2;
         self.newest = self.oldest - 1;
