@@ -13,7 +13,7 @@
 
 use warpline_core::Model;
 
-use super::run::{own_error, refuse_what_the_model_lacks};
+use super::refusals::{own_error, refuse_what_the_model_lacks};
 use crate::{
     EngineKind, Report, RunError,
     cut::{Rest, Whole},

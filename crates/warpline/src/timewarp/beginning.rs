@@ -17,7 +17,7 @@ use warpline_core::{LpId, Model};
 use super::{
     history::NONE,
     load::Work,
-    logging,
+    log_account,
     saving::Lp,
     sending::Sending,
     worker::{End, Worker},
@@ -84,7 +84,7 @@ impl<M: Model> Worker<'_, M> {
     }
 
     fn take_over(&mut self, cut: Cut<M::Lp, LeftEvent<M>>) -> Result<(), End> {
-        self.sender.undo_log = logging::undo_log(self.shared, cut.log_end);
+        self.sender.undo_log = log_account::undo_log(self.shared, cut.log_end);
         for (&id, handling::Lp { state, core }) in
             self.shared.directory.lps_of(self.me).iter().zip(cut.lps)
         {

@@ -26,9 +26,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use warpline_core::{LpId, Model};
+use warpline_core::LpId;
 
-use super::{event::Event, lp_memory::LpMemory, worker::Worker};
+use super::{event::Event, lp_memory::LpMemory};
 use crate::timeline::Stamp;
 
 /// A list that is fuller than this many quarters is made twice as large before it is live again.
@@ -36,20 +36,20 @@ const FULL_QUARTERS: usize = 3;
 
 /// The bottom halves of all LPs.
 #[derive(Debug)]
-pub(super) struct BottomHalves(Box<[BottomHalf]>);
+pub(super) struct BottomHalves(pub(super) Box<[BottomHalf]>);
 
 #[derive(Debug, Default)]
-struct BottomHalf {
+pub(super) struct BottomHalf {
     live: Mutex<List>,
     /// Locked by the LP's worker alone.
     expired: Mutex<List>,
 }
 
 #[derive(Debug, Default)]
-struct List {
-    mail: Vec<Event>,
+pub(super) struct List {
+    pub(super) mail: Vec<Event>,
     /// Where each of them comes from, if there is a timeline.
-    origins: Vec<Stamp>,
+    pub(super) origins: Vec<Stamp>,
 }
 
 /// Takes the lock. A panic in `Vec` leaves a whole list.
@@ -59,7 +59,7 @@ fn lock(list: &Mutex<List>) -> MutexGuard<'_, List> {
 
 impl BottomHalf {
     /// Exchanges the two lists. Returns the expired one, if there is mail in it.
-    fn exchange(&self) -> Option<MutexGuard<'_, List>> {
+    pub(super) fn exchange(&self) -> Option<MutexGuard<'_, List>> {
         let mut expired = lock(&self.expired);
         let mut live = lock(&self.live);
         if live.mail.is_empty() {
@@ -75,7 +75,7 @@ impl BottomHalf {
 impl List {
     /// Empties an expired list of an LP. If it was nearly full, it gets more room, here, so that
     /// the senders do not have to make it while they hold the lock.
-    fn renew(&mut self, lp: u32, memory: Option<&LpMemory>) {
+    pub(super) fn renew(&mut self, lp: u32, memory: Option<&LpMemory>) {
         let is_full = 4 * self.mail.len() > FULL_QUARTERS * self.mail.capacity();
         self.mail.clear();
         self.origins.clear();
@@ -122,36 +122,6 @@ fn grow(list: &mut Vec<Event>, lp: u32, memory: Option<&LpMemory>) {
     let _home = memory.map(|memory| memory.enter(LpId::new(lp)));
     let room = 2 * list.capacity().max(2);
     list.reserve_exact(room - list.len());
-}
-
-impl<M: Model> Worker<'_, M> {
-    /// A notice has come: files the mail of its LP, or sends the notice on its way.
-    pub(super) fn take_notice(&mut self, halves: &BottomHalves, notice: Event) {
-        let place = self.sender.places[notice.lp as usize];
-        if place.worker == self.sender.id {
-            self.exchange_halves(halves, notice.lp);
-        } else {
-            self.pass_on(notice, place.worker);
-        }
-    }
-
-    /// Files the mail of an LP of this worker, if there is some.
-    pub(super) fn exchange_halves(&mut self, halves: &BottomHalves, lp: u32) {
-        let Some(mut expired) = halves.0[lp as usize].exchange() else { return };
-        let List { mail, origins } = &mut *expired;
-        for (place, &mail) in mail.iter().enumerate() {
-            debug_assert_eq!(mail.lp, lp, "HALF-A: mail of another LP: {mail:?}");
-            if mail.cancels().is_none() {
-                if let Some(&origin) = origins.get(place) {
-                    self.sender.note_origin(&mail, origin);
-                }
-                let claimed = self.store.buffers.claim(mail.buffer());
-                assert!(claimed, "HALF-C: {mail:?} belongs to another worker");
-            }
-            self.file_mail(mail);
-        }
-        expired.renew(lp, self.sender.memory);
-    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use std::mem::needs_drop;
 use warpline_core::{LogicalProcess, Model};
 use warpline_memory::Buffers;
 
-use super::{Message, event::Event, worker::Worker};
+use super::Message;
 
 /// What the memory of the run asks of copies.
 #[derive(Clone, Copy, Debug)]
@@ -49,36 +49,5 @@ pub(super) fn recharge<T: Send + Sync>(buffers: &Buffers<'_, T>, before: usize, 
         buffers.charge_outside(after - before);
     } else if after < before {
         buffers.refund_outside(before - after);
-    }
-}
-
-impl<M: Model> Worker<'_, M> {
-    /// Whether there is memory for what is saved of an LP before an event.
-    #[inline]
-    pub(super) fn can_save(&mut self, event: &Event) -> bool {
-        if self.log.saving.is_logging() {
-            return !self.store.is_limited || self.can_log();
-        }
-        if !const { needs_drop::<M::Lp>() } {
-            return true;
-        }
-        let bytes = of_state(&self.lps[event.lp as usize].state);
-        bytes == 0 || self.store.buffers.ensure_outside(bytes)
-    }
-
-    /// Frees the buffer of an event, and its message.
-    #[inline]
-    pub(super) fn free(&mut self, event: &Event) {
-        debug_assert!(event.cancels().is_none(), "an anti-message has no buffer of its own");
-        let from = self.sender_of(event);
-        if const { needs_drop::<Message<M>>() } {
-            let bytes = of_message::<M>(self.store.buffers.get(event.buffer()));
-            self.store.buffers.free(event.buffer(), from);
-            if bytes > 0 {
-                self.store.buffers.refund_outside(bytes);
-            }
-        } else {
-            self.store.buffers.free(event.buffer(), from);
-        }
     }
 }

@@ -12,9 +12,6 @@ use std::{
     time::Instant,
 };
 
-use warpline_core::Model;
-
-use super::worker::Worker;
 use crate::load_sharing::is_suspicious;
 
 /// One of this many events is timed: two looks at the clock cost about as much as an event.
@@ -63,7 +60,7 @@ impl Work {
     }
 
     /// Nanoseconds in all, if an event of its worker takes `usual` ones.
-    fn load(&self, usual: f64) -> f64 {
+    pub(super) fn load(&self, usual: f64) -> f64 {
         debug_assert!(usual >= 0.0, "an event takes {usual} ns");
         let each = f64::from(self.nanoseconds) + PRIOR * usual;
         f64::from(self.events.max(0)) * each / (f64::from(self.timed) + PRIOR)
@@ -103,7 +100,7 @@ pub(super) struct Meter {
     every: u32,
     timed: u64,
     /// Nanoseconds per event, on average.
-    each: f64,
+    pub(super) each: f64,
     /// Events committed, and the nanoseconds that they took.
     committed: u64,
     nanoseconds: f64,
@@ -151,33 +148,10 @@ impl Meter {
     }
 
     /// So many events are committed in all. Returns what is to be shown.
-    fn commit(&mut self, committed: u64) -> (u64, f64) {
+    pub(super) fn commit(&mut self, committed: u64) -> (u64, f64) {
         self.nanoseconds += (committed - self.committed) as f64 * self.each;
         self.committed = committed;
         (self.committed, self.nanoseconds)
-    }
-}
-
-impl<M: Model> Worker<'_, M> {
-    /// At a new GVT: shows what this worker has committed.
-    pub(super) fn show_load(&mut self) {
-        if let Some(moves) = &self.shared.moves {
-            let (events, nanoseconds) = self.optional.meter.commit(self.statistics.committed);
-            moves.loads[self.me].set(events, nanoseconds);
-        }
-    }
-
-    /// A measurement begins.
-    pub(super) fn begin_measurement(&mut self) {
-        self.lps.iter_mut().for_each(|lp| lp.work = Work::default());
-    }
-
-    /// Hands in what the LPs have done since then.
-    pub(super) fn hand_in_loads(&self) {
-        if let Some(moves) = &self.shared.moves {
-            let loads = self.lps.iter().map(|lp| (lp.id, lp.work.load(self.optional.meter.each)));
-            moves.gathered.put(self.me, loads);
-        }
     }
 }
 

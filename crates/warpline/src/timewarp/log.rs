@@ -9,7 +9,7 @@ use warpline_memory::Taken;
 use super::{
     Message,
     history::{Record, Ring},
-    logging::LogAccount,
+    log_account::LogAccount,
     saving::Saving,
 };
 

@@ -19,47 +19,14 @@
 //! GTW (Das et al. 1994), section 2.1: incrementally checkpointed state.
 
 use warpline_core::{
-    LogicalProcess, Model, UndoLog,
+    LogicalProcess, Model,
     undo::{Moves, Segment},
 };
-use warpline_memory::enter_platform;
 
-use super::{heap::recharge, history::Record, saving::Lp, shared::Shared, worker::Worker};
+use super::{heap::recharge, log_account::LogAccount, saving::Lp, worker::Worker};
 
 /// Words that there is always room for.
 const LEAST: usize = 64;
-
-/// What the undo log is charged for, where memory is limited.
-#[derive(Debug, Default)]
-pub(super) struct LogAccount {
-    bytes: usize,
-    /// The most words that an event has written, and the most bytes that it added beside them.
-    words_most: usize,
-    owned_most: usize,
-    /// Where the log ended when it was charged last, and what lay beside its words.
-    back: u64,
-    owned: usize,
-}
-
-/// The undo log of a worker, which begins at a position behind all logs before it (UNDO-C).
-pub(super) fn undo_log<M: Model>(shared: &Shared<M>, begin: u64) -> UndoLog {
-    let log = UndoLog::starting_at(begin);
-    // Handlers write to it while the memory of their LP is in use.
-    if shared.memory.is_some() {
-        log.allocating_in(|allocate| {
-            let _platform = enter_platform();
-            allocate();
-        })
-    } else {
-        log
-    }
-}
-
-/// Restores an LP as it was before the event of `first`.
-pub(super) fn undo_writes<L: LogicalProcess>(lp: &mut Lp<L>, first: &Record, log: &mut UndoLog) {
-    L::SAVING.undo_to(&mut lp.state, first.undo_from, log);
-    lp.core = first.before.clone();
-}
 
 impl<M: Model> Worker<'_, M> {
     /// Where what a record's event wrote ends.

@@ -3,7 +3,7 @@
 //! Called by the files of these features. Where a run has none, nothing is asked at an event
 //! ([`features`](super::features)).
 
-use super::{load::Meter, moves::Moves, recording::Trace};
+use super::{load::Meter, moves::Moves, trace::Trace};
 
 /// The optional parts of one worker.
 pub(super) struct Optional {

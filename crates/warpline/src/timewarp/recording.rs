@@ -21,30 +21,10 @@ use super::{
     event::{Event, key_hash},
     gvt::Bound,
     history::Sent,
-    shared::{Mail, Shared},
+    shared::Mail,
     worker::Worker,
 };
-use crate::timeline::{Cause, Gauge, LentRecorder, Phase, Recorder, Stamp};
-
-/// What a worker writes its records with.
-#[derive(Debug)]
-pub(super) struct Trace {
-    pub(super) recorder: LentRecorder,
-    /// Events processed before the phase that goes on.
-    processed: u64,
-}
-
-impl Trace {
-    /// For a worker of a run that has a timeline.
-    pub(super) fn take<M: Model>(
-        shared: &Shared<M>,
-        rank: usize,
-        worker: usize,
-    ) -> Option<Box<Self>> {
-        let recorder = shared.timeline.as_ref()?.lend(rank, worker)?;
-        Some(Box::new(Self { recorder, processed: 0 }))
-    }
-}
+use crate::timeline::{Cause, Gauge, Phase, Recorder, Stamp};
 
 impl<M: Model> Worker<'_, M> {
     fn recorder(&mut self) -> Option<&mut Recorder> {

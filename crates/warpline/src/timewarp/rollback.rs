@@ -7,7 +7,7 @@
 use warpline_core::Model;
 
 use super::{
-    costs::Part, event::Event, gvt::Bound, history::NONE, logging::undo_writes, worker::Worker,
+    costs::Part, event::Event, gvt::Bound, history::NONE, log_account::undo_writes, worker::Worker,
 };
 use crate::{pending::PendingSet, timeline::Cause};
 

@@ -8,6 +8,7 @@ use warpline_memory::{Binding, Residency};
 use super::{
     alone, diagnosis, lp_memory,
     observer::{Observer, SLICE_TURNS_MAX},
+    refusals::{own_error, refuse_what_the_model_lacks},
     reporting::{Reporting, WorkerResult, result},
     shared::Shared,
     thread_count::ThreadCount,
@@ -16,14 +17,11 @@ use super::{
     worker_with_heap::WorkerWithHeap,
 };
 use crate::{
-    ConfigError, RunError, StateSaving, crowd,
+    crowd,
     cut::{Ended, Whole},
     monitor::Activity,
     panics,
-    run::{
-        Alarm, FailureOrder, Outcome, Ranks, Run, model_error, thread_resources::ThreadResources,
-        threads,
-    },
+    run::{Alarm, FailureOrder, Outcome, Ranks, Run, thread_resources::ThreadResources, threads},
     settings::{Parts, Pool, Settings, TimeWarp},
     sorting,
     watch::Watch,
@@ -221,14 +219,6 @@ fn work_in_turn<M: Model>(
     workers.into_iter().map(result).collect()
 }
 
-pub(super) fn refuse_what_the_model_lacks<M: Model>(
-    model: &M,
-    settings: &Settings<TimeWarp>,
-) -> Result<(), ConfigError> {
-    let ok = settings.engine.saving != StateSaving::Reverse || model.is_reversible();
-    ConfigError::check(ok, "saving", "reverse", "auto or copy: the model cannot reverse")
-}
-
 /// One thread of the run.
 struct Thread<'a, 'r, 'w, M: Model> {
     worker_threads: &'a WorkerThreads<WorkerWithHeap<'r, M>>,
@@ -340,8 +330,4 @@ fn sound_alarm<M: Model, T>(shared: &Shared<M>, worker_threads: &WorkerThreads<T
     shared.failure.note(FailureOrder::Start(LpId::new(0)), own_error(fault, &shared.settings));
     shared.abandon();
     worker_threads.break_off();
-}
-
-pub(super) fn own_error(fault: Fault, settings: &Settings<TimeWarp>) -> RunError {
-    model_error(fault, None, &settings.parallel())
 }

@@ -36,11 +36,11 @@ use warpline_memory::{Buffers, enter_platform};
 use super::{
     Message,
     choosing::Choice,
+    coasting::Coasting,
     gvt::Bound,
     heap::{self, CopyRules},
     history::{NONE, Record, Ring},
     load::Work,
-    sending::Coasting,
 };
 use crate::{
     CheckpointInterval, StateSaving, StateSavingKind,

@@ -17,11 +17,10 @@ use super::{
     gvt::{Bound, Participant},
     heap,
     history::{Sent, SentLog},
-    logging,
+    log_account,
     lp_memory::LpMemory,
     remote::Remote,
     shared::{Mail, Shared},
-    worker::Worker,
 };
 use crate::{
     handling::{Admission, CutOff, Halt, Sink, Source},
@@ -88,7 +87,7 @@ impl<'r, M: Model> Sender<'r, M> {
             pending: AnySet::new(shared.settings.engine.pending),
             prefetched: 0,
             sent: SentLog::new(),
-            undo_log: logging::undo_log(shared, UndoLog::NONE + 1),
+            undo_log: log_account::undo_log(shared, UndoLog::NONE + 1),
             open: (0..shared.workers()).map(|_| None).collect(),
             addressed: Vec::new(),
             least: Bound::NEVER,
@@ -252,14 +251,6 @@ impl<'r, M: Model> Sender<'r, M> {
     }
 }
 
-impl<M: Model> Worker<'_, M> {
-    /// Sends all mail that is being written, at the end of a turn.
-    pub(super) fn send_mail(&mut self, worked: bool) {
-        self.sender.flush();
-        self.flush_remote(worked);
-    }
-}
-
 /// Where the sends of one handler call go.
 pub(super) struct Sending<'a, 'r, M: Model, const FULL: bool> {
     pub(super) sender: &'a mut Sender<'r, M>,
@@ -381,27 +372,5 @@ impl<M: Model, const FULL: bool> Sink<Message<M>> for Sending<'_, '_, M, FULL> {
     fn set_time_barrier(&mut self, time: Option<VirtualTime>) {
         let bits = time.map_or(u64::MAX, VirtualTime::to_ordered_bits);
         self.sender.shared.set_barrier(bits, self.sender.gvt.rounds());
-    }
-}
-
-/// The sink of a handler that is called again to restore a state. Its events were sent already.
-#[derive(Debug)]
-pub(super) struct Coasting<'a>(pub(super) &'a Admission);
-
-impl<T> Sink<T> for Coasting<'_> {
-    #[inline]
-    fn admission(&self) -> &Admission {
-        self.0
-    }
-
-    #[inline]
-    fn accept(&mut self, _: EventKey, _: LpId, _: Option<Io>, message: impl Source<T>) {
-        // What writes a message may change the state, too.
-        drop(message.make());
-    }
-
-    /// A handler that went through once does not fail the second time.
-    fn halt(&mut self, halt: Halt) -> ! {
-        panic!("a handler ran differently the second time, from the same state: {halt}");
     }
 }

@@ -19,18 +19,9 @@
 
 use std::collections::BTreeMap;
 
-use warpline_core::{Fault, LogicalProcess, Model};
+use warpline_core::Fault;
 
-use super::{
-    event::Event,
-    gvt::Bound,
-    worker::{End, Worker},
-};
-use crate::{
-    panics,
-    pending::{Entry, PendingSet},
-    timeline::Phase,
-};
+use super::{event::Event, gvt::Bound};
 
 /// Why an LP waits.
 #[derive(Debug)]
@@ -147,78 +138,5 @@ impl Waiting {
     /// How many events are kept here.
     pub(super) fn len(&self) -> usize {
         self.0.values().map(|blocked| 1 + blocked.later.len()).sum()
-    }
-}
-
-impl<M: Model> Worker<'_, M> {
-    /// Makes an LP wait for `event`.
-    pub(super) fn block(&mut self, event: Event, reason: Reason) {
-        debug_assert!((event.lp as usize) < self.lps.len(), "MOVE-A: the LP is not here");
-        self.aside.waiting.block(event, reason);
-        self.lps[event.lp as usize].last_time = f64::INFINITY;
-    }
-
-    /// Ends the wait of an LP; its events are pending again.
-    pub(super) fn unblock(&mut self, lp: u32) {
-        let pending = &mut self.sender.pending;
-        self.aside.waiting.unblock(lp, |event| pending.insert(event));
-        self.settle_last_time(lp);
-    }
-
-    /// Sets the time of an LP's last event by its processed list.
-    pub(super) fn settle_last_time(&mut self, lp: u32) {
-        debug_assert!(
-            !self.aside.waiting.holds(lp),
-            "an event for an LP that waits would be handled"
-        );
-        let lp = &mut self.lps[lp as usize];
-        let live = self.log.history.is_live(lp.last);
-        // A committed event is below every event that may still come.
-        lp.last_time = if live { self.log.history[lp.last].event.time() } else { 0.0 };
-    }
-
-    /// Handles the event that GVT has reached, if an LP waits for it, or fails with it. An event at
-    /// GVT itself may still be canceled, but only by mail that was sent before GVT was known. So
-    /// this is called after the mail was received.
-    pub(super) fn meet_gvt(&mut self) -> Result<(), End> {
-        if let Some((event, Reason::Io)) = self.aside.waiting.reached(self.clock.gvt) {
-            self.handle_io(event);
-        }
-        // A blocking I/O event that has failed just now is not handled again, either (WAIT-A).
-        let Some((event, Reason::Failed(fault))) = self.aside.waiting.reached(self.clock.gvt)
-        else {
-            return Ok(());
-        };
-        let fault = fault.clone();
-        self.fail(Some(self.lps[event.lp as usize].id), Some(event.key), fault);
-        self.end_as_failed()
-    }
-
-    /// Handles the blocking I/O event that GVT has reached. Its handler is called once, because it
-    /// may do what cannot be undone: so with limited memory, buffers for all that it may send are
-    /// reserved first (WAIT-A). If there are too few, it waits for the next GVT.
-    fn handle_io(&mut self, event: Event) {
-        let message = self.store.buffers.get(event.buffer());
-        let most = panics::catch(|| M::Lp::io_sends_max(self.model, message));
-        // A panic there is one in the handler, too.
-        let most = most.unwrap_or_default();
-        if self.store.is_limited && !self.store.buffers.reserve(most) {
-            return self.starve();
-        }
-        self.sender.must_send = Some(most);
-        let pending = &mut self.sender.pending;
-        let waited = self.aside.waiting.take(&event, |later| pending.insert(later));
-        debug_assert!(waited, "WAIT-A: {event:?} is handled and still waited for");
-        self.settle_last_time(event.lp);
-        self.begin_phase(Phase::BlockingIo);
-        let outcome = panics::catch(|| self.handle::<true>(event));
-        // SAVE-B.
-        self.log.saving.copy_next(event.lp);
-        if let Err(fault) = outcome {
-            self.cut_off(fault);
-        }
-        self.end_phase(1, event.time());
-        self.sender.must_send = None;
-        self.store.buffers.end_reserve();
     }
 }

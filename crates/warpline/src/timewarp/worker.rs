@@ -28,13 +28,13 @@ use super::{
     log::Log,
     moves::Moves,
     optional::Optional,
-    recording::Trace,
     saving::{Lp, Saving},
     sending::Sender,
     set_aside::SetAside,
     shared::Shared,
     statistics::Statistics,
     store::Store,
+    trace::Trace,
 };
 use crate::run::Ranks;
 
@@ -139,6 +139,12 @@ impl<'r, M: Model> Worker<'r, M> {
             self.report();
         }
         self.go_on()
+    }
+
+    /// Sends all mail that is being written, at the end of a turn.
+    pub(super) fn send_mail(&mut self, worked: bool) {
+        self.sender.flush();
+        self.flush_remote(worked);
     }
 
     /// Step 3 of the paper: the smallest unprocessed events are handled, a batch of them.
