@@ -52,36 +52,7 @@ const DOUBLES: &[(&str, &str)] = &[
 ];
 
 /// Modules that import each other in a circle. The list may only shrink.
-const CIRCLES: imports::Known<'_> = &[
-    ("warpline-memory/numa", &["allocator", "heap", "space"]),
-    (
-        "warpline/conservative/null_messages",
-        &["deadlock_detection", "recording", "remote", "send_buffer", "shared", "worker"],
-    ),
-    ("warpline/conservative/windows", &["remote", "sending", "shared", "worker"]),
-    ("warpline/speculative", &["resize", "sending", "shared", "one_by_one", "width", "worker"]),
-    (
-        "warpline/timewarp",
-        &[
-            "alone",
-            "bottom_halves",
-            "cancelback",
-            "flow",
-            "heap",
-            "load",
-            "logging",
-            "moves",
-            "recording",
-            "remote",
-            "run",
-            "saving",
-            "sending",
-            "shared",
-            "waiting",
-            "worker",
-        ],
-    ),
-];
+const CIRCLES: imports::Known<'_> = &[("warpline-memory/numa", &["allocator", "heap", "space"])];
 
 /// Words that stay as they are although they are British: the file they are in, and why.
 const SPELLED_OTHERWISE: &[(&str, &str, &str)] = &[

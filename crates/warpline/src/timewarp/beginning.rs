@@ -15,12 +15,7 @@ use std::mem::needs_drop;
 use warpline_core::{LpId, Model};
 
 use super::{
-    history::NONE,
-    load::Work,
-    log_account,
-    saving::Lp,
-    sending::Sending,
-    worker::{End, Worker},
+    history::NONE, load::Work, log_account, saving::Lp, sending::Sending, turn::End, worker::Worker,
 };
 use crate::{
     cut::{Cut, LeftEvent},

@@ -4,11 +4,7 @@
 
 use warpline_core::{LogicalProcess, Model};
 
-use super::{
-    event::Event,
-    waiting::Reason,
-    worker::{End, Worker},
-};
+use super::{event::Event, turn::End, waiting::Reason, worker::Worker};
 use crate::{
     panics,
     pending::{Entry, PendingSet},

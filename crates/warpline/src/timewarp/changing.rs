@@ -134,7 +134,7 @@ mod tests {
         Sequential, Simulation, TimeWarp,
         run::Ranks,
         settings::Settings,
-        timewarp::{choosing::Choice, shared::Shared, statistics::Statistics, worker::End},
+        timewarp::{choosing::Choice, shared::Shared, statistics::Statistics, turn::End},
     };
 
     /// LPs whose states derive `Clone`, and remember what came.

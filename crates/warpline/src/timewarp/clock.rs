@@ -21,6 +21,7 @@ pub(super) struct Clock {
 
 impl Clock {
     pub(super) const fn new(interval: u64) -> Self {
+        debug_assert!(interval > 0, "GVT would be requested at every event");
         Self { gvt: Bound::ZERO, is_new: false, requested_at: 0, interval, idle_turns: 0 }
     }
 }

@@ -2,11 +2,7 @@
 
 use warpline_core::{EventKey, Fault, LpId, Model, ModelError, Place};
 
-use super::{
-    io::Undelivered,
-    shared::Shared,
-    worker::{End, Worker},
-};
+use super::{io::Undelivered, shared::Shared, turn::End, worker::Worker};
 use crate::{EngineKind, RunError, run::FailureOrder};
 
 impl<M: Model> Worker<'_, M> {

@@ -94,7 +94,7 @@ mod tests {
         run::Ranks,
         settings::{FlowControl, Settings, TimeWarp},
         simulated::model::{Habit, Toy},
-        timewarp::{gvt::Bound, shared::Shared, worker::Turn},
+        timewarp::{gvt::Bound, shared::Shared, turn::Turn},
     };
 
     /// Events that go around, after exponential delays.

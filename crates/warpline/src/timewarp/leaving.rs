@@ -10,12 +10,7 @@
 
 use warpline_core::{LpId, Model};
 
-use super::{
-    event::Event,
-    saving::Lp,
-    shared::Shared,
-    worker::{End, Worker},
-};
+use super::{event::Event, saving::Lp, shared::Shared, turn::End, worker::Worker};
 use crate::{
     cut::{Cut, LeftEvent, Whole},
     event::{self, Buffer, Inline},

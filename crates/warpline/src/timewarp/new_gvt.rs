@@ -9,7 +9,8 @@ use super::{
     costs::Part,
     flow::Flow,
     gvt::{Bound, Outcome},
-    worker::{End, Worker},
+    turn::End,
+    worker::Worker,
 };
 use crate::{pending::PendingSet, timeline::Phase};
 

@@ -8,15 +8,8 @@ use std::time::Instant;
 use warpline_core::{CommitDigest, Model, VirtualTime};
 
 use super::{
-    costs::Part,
-    diagnosis::Evidence,
-    event::Event,
-    gvt::Bound,
-    remote::Exchanged,
-    saving::Lp,
-    shared::Shared,
-    statistics::Statistics,
-    worker::{End, Worker},
+    costs::Part, diagnosis::Evidence, event::Event, gvt::Bound, remote::Exchanged, saving::Lp,
+    shared::Shared, statistics::Statistics, turn::End, worker::Worker,
 };
 use crate::{
     Details, HeapMemory, Totals,

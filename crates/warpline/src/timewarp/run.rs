@@ -12,7 +12,8 @@ use super::{
     reporting::{Reporting, WorkerResult, result},
     shared::Shared,
     thread_count::ThreadCount,
-    worker::{End, Turn, Worker},
+    turn::{End, Turn},
+    worker::Worker,
     worker_threads::{OwnWorkers, WorkerThreads},
     worker_with_heap::WorkerWithHeap,
 };

@@ -103,13 +103,8 @@ use self::{
     net::Net,
 };
 use super::{
-    choosing::Choice,
-    gvt::Bound,
-    load::Meter,
-    remote::Exchanged,
-    run,
-    shared::Shared,
-    worker::{End, Worker},
+    choosing::Choice, gvt::Bound, load::Meter, remote::Exchanged, run, shared::Shared, turn::End,
+    worker::Worker,
 };
 use crate::{
     pending::PendingSet,

@@ -35,6 +35,7 @@ use super::{
     statistics::Statistics,
     store::Store,
     trace::Trace,
+    turn::{End, Turn},
 };
 use crate::run::Ranks;
 
@@ -54,26 +55,6 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) aside: SetAside,
     pub(super) optional: Optional,
     pub(super) statistics: Statistics,
-}
-
-/// The result of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
-    /// Events were handled.
-    Worked,
-    /// The worker had no event that it could or may handle.
-    Idle,
-}
-
-/// How a run ends for a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// GVT has reached the end.
-    Finished,
-    /// The run was told to stop: all events that are not committed were undone.
-    Interrupted,
-    /// The run failed.
-    Failed,
 }
 
 impl<'r, M: Model> Worker<'r, M> {
@@ -106,7 +87,7 @@ impl<'r, M: Model> Worker<'r, M> {
             aside: SetAside::default(),
             optional: Optional {
                 is_plain: shared.is_plain(),
-                moves: Moves::new(shared, me),
+                moves: Moves::new(&shared.settings, shared.moves.is_some(), me),
                 meter: Meter::new(shared.moves.is_some()),
                 trace: Trace::take(shared, ranks.me(), me),
             },

@@ -14,7 +14,10 @@ use std::{
 use warpline_core::Model;
 use warpline_memory::{Home, Residency};
 
-use super::worker::{End, Turn, Worker};
+use super::{
+    turn::{End, Turn},
+    worker::Worker,
+};
 use crate::run::thread_resources::ThreadResources;
 
 /// A worker, with its heap, if it has one.

@@ -43,13 +43,13 @@ pub(super) struct Sender<'a, M: Model, B> {
 }
 
 impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
-    pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
+    pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize, tile_bits: u32) -> Self {
         let lps = shared.common.directory.lps_of(me).len();
         Self {
             shared,
             me,
             next_window: 0,
-            calendar: Calendar::new(shared.grid, lps, super::worker::tile_bits::<M>()),
+            calendar: Calendar::new(shared.grid, lps, tile_bits),
             self_sent: BinaryHeap::new(),
             outboxes: (0..shared.workers).map(|_| Bucket::default()).collect(),
             remote: shared.ranks.as_ref().map(|ranks| Box::new(Remote::new(ranks, me))),

@@ -13,6 +13,7 @@ use super::{
         common::YIELDS,
         error_context::{ErrorContext, HasErrorContext},
     },
+    calendar::tile_bits,
     schedule::{self, Schedule},
     sending::Sender,
     shared::Shared,
@@ -35,16 +36,6 @@ const FAILED: u64 = 1;
 const STOP: u64 = 2;
 /// Flags at a barrier: there are non-blocking I/O events to be written.
 const OUTPUT: u64 = 4;
-
-/// The states of the LPs of a tile take about this number of bytes: together with their events, a
-/// part of a second-level cache. (64 KiB to 256 KiB are level on W3, 1 MiB is 8 % slower, 2 MiB is
-/// 13 % slower.)
-const TILE_BYTES: usize = 256 << 10;
-
-/// The number of LPs in a tile is two to this power.
-pub(super) fn tile_bits<M: Model>() -> u32 {
-    (TILE_BYTES / size_of::<Lp<M::Lp>>()).max(64).ilog2()
-}
 
 /// A worker of the windows algorithm.
 pub(super) struct Worker<'a, M: Model, B> {
@@ -100,7 +91,7 @@ where
             shared,
             me,
             lps: Vec::with_capacity(lps),
-            sender: Sender::new(shared, me),
+            sender: Sender::new(shared, me, tile_bits::<Lp<M::Lp>>()),
             schedule: Schedule::default(),
             bucket: Bucket::default(),
             output_places: Vec::new(),
@@ -250,8 +241,8 @@ where
             if self.bucket.is_empty() {
                 continue;
             }
-            let first = tile << tile_bits::<M>();
-            let lps = (self.lps.len() - first).min(1 << tile_bits::<M>());
+            let first = tile << tile_bits::<Lp<M::Lp>>();
+            let lps = (self.lps.len() - first).min(1 << tile_bits::<Lp<M::Lp>>());
             self.schedule.plan(&self.bucket, [first, lps], local_of);
             let mut at = 0;
             while at < self.schedule.len() && (leaves_cut || !monitor.is_cut_off()) {

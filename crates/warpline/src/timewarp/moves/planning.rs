@@ -22,7 +22,7 @@ const EVEN_TO: f64 = 1.2;
 
 /// Decides which LPs move.
 #[derive(Debug)]
-pub(super) struct Planner {
+pub(in crate::timewarp) struct Planner {
     balance: Balance,
     dice: Stream,
     /// The first round in which something is to be decided.
@@ -103,7 +103,7 @@ impl Pace {
 pub(super) type Decision = (u64, Option<Arc<[Move]>>);
 
 impl Planner {
-    pub(super) fn new(balance: Balance, seed: u64) -> Self {
+    pub(in crate::timewarp) fn new(balance: Balance, seed: u64) -> Self {
         Self {
             balance,
             dice: Stream::for_lp(seed, LpId::new(0)),
@@ -119,18 +119,18 @@ impl Planner {
 
     /// A planner that moves LPs at the least occasion, in a run that repeats itself.
     #[cfg(test)]
-    pub(super) fn hasty(seed: u64) -> Self {
+    pub(in crate::timewarp) fn hasty(seed: u64) -> Self {
         let (clock, look, measure) = (Clock::Rounds, (1, 0.0), (1, 0.0));
         let pace = Pace { clock, look, measure, most: 0.0, noise: 0.0 };
         Self { pace, ..Self::new(Balance::On, seed) }
     }
 
-    pub(super) const fn told(&self) -> Told {
+    pub(in crate::timewarp) const fn told(&self) -> Told {
         self.balancer.told()
     }
 
     /// Decides what this round announces; `places` says where LPs are.
-    pub(super) fn decide<M: Model>(
+    pub(in crate::timewarp) fn decide<M: Model>(
         &mut self,
         round: u64,
         places: &[LpPlace],

@@ -40,13 +40,13 @@ pub(super) const RESULT: u16 = ENGINE_KINDS + 5;
 /// A remote event or a remote anti-message; `T` is the type of the model's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::timewarp) struct RemoteMessage<T> {
-    pub(super) color: Color,
-    pub(super) serial: u32,
+    pub(in crate::timewarp) color: Color,
+    pub(in crate::timewarp) serial: u32,
     pub(in crate::timewarp) key: EventKey,
-    pub(super) to: LpId,
-    pub(super) io: Option<Io>,
+    pub(in crate::timewarp) to: LpId,
+    pub(in crate::timewarp) io: Option<Io>,
     /// None in an anti-message.
-    pub(super) payload: Option<T>,
+    pub(in crate::timewarp) payload: Option<T>,
 }
 
 const ANTI: u8 = 1 << 2;
@@ -59,12 +59,12 @@ const NO_PAYLOAD: Wire<()> = Wire::new(|_, _| (), |_| Ok(()));
 pub(in crate::timewarp) struct Color(u8);
 
 impl Color {
-    pub(super) const fn of(rounds: u64) -> Self {
+    pub(in crate::timewarp) const fn of(rounds: u64) -> Self {
         Self((rounds & 3) as u8)
     }
 
     /// Of the two colors that exist at a time (ROUND-A), one is even.
-    pub(super) const fn parity(self) -> usize {
+    pub(in crate::timewarp) const fn parity(self) -> usize {
         (self.0 & 1) as usize
     }
 
@@ -78,7 +78,7 @@ impl Color {
     /// # Errors
     ///
     /// ROUND-A: when no worker can have that color at that time.
-    pub(super) fn is_late(self, rounds: u64) -> Result<bool, Malformed> {
+    pub(in crate::timewarp) fn is_late(self, rounds: u64) -> Result<bool, Malformed> {
         match self.ahead_of(rounds) {
             0 | 1 => Ok(false),
             3 => Ok(true),
@@ -92,7 +92,7 @@ impl Color {
 impl<T> RemoteMessage<&T> {
     /// Appends the message.
     #[inline]
-    pub(super) fn write(&self, bytes: &mut Vec<u8>, wire: &Wire<T>) {
+    pub(in crate::timewarp) fn write(&self, bytes: &mut Vec<u8>, wire: &Wire<T>) {
         let anti = if self.payload.is_none() { ANTI } else { 0 };
         bytes.push(self.color.0 | anti);
         bytes.extend_from_slice(&self.serial.to_le_bytes());
@@ -173,7 +173,7 @@ mod tests {
         )
     }
 
-    fn write(message: &RemoteMessage<u16>, bytes: &mut Vec<u8>) {
+    pub(in crate::timewarp) fn write(message: &RemoteMessage<u16>, bytes: &mut Vec<u8>) {
         let &RemoteMessage { color, serial, key, to, io, ref payload } = message;
         RemoteMessage { color, serial, key, to, io, payload: payload.as_ref() }.write(bytes, &WIRE);
     }

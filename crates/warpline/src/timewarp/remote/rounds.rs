@@ -56,7 +56,7 @@ enum Phase {
 
 /// A rank's part in the rounds.
 #[derive(Debug)]
-pub(super) struct Rounds<'r> {
+pub(in crate::timewarp) struct Rounds<'r> {
     transport: &'r dyn Transport,
     /// The round that runs, or the last one.
     round: u64,
@@ -73,7 +73,7 @@ pub(super) struct Rounds<'r> {
 }
 
 impl<'r> Rounds<'r> {
-    pub(super) fn new(transport: &'r dyn Transport) -> Self {
+    pub(in crate::timewarp) fn new(transport: &'r dyn Transport) -> Self {
         let ranks = transport.ranks();
         let own = Outcome { gvt: Bound::ZERO, notes: 0 };
         Self {
@@ -112,7 +112,7 @@ impl<'r> Rounds<'r> {
     /// # Errors
     ///
     /// When ranks cannot talk any more.
-    pub(super) fn step<T>(
+    pub(in crate::timewarp) fn step<T>(
         &mut self,
         gvt: &Gvt,
         shared: &RemoteShared<T>,
@@ -223,7 +223,7 @@ impl<'r> Rounds<'r> {
     /// # Errors
     ///
     /// When the bytes have no meaning, or the parcel is not due in this phase.
-    pub(super) fn read<T>(
+    pub(in crate::timewarp) fn read<T>(
         &mut self,
         from: usize,
         kind: u16,

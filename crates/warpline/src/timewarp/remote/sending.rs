@@ -20,13 +20,13 @@ use crate::{
 use warpline_core::{LpId, Wire};
 
 /// The messages that a worker sends to other ranks.
-pub(super) struct Outgoing<'r, T> {
+pub(in crate::timewarp) struct Outgoing<'r, T> {
     wire: Wire<T>,
     outbox: Outbox<'r>,
     serial: u32,
     /// Messages sent since the last cut, by rank.
     since_cut: Vec<u64>,
-    pub(super) counts: Counts,
+    pub(in crate::timewarp) counts: Counts,
     /// Events sent up to the last GVT.
     events_at_gvt: u64,
     /// Why a message could not be sent.
@@ -34,7 +34,7 @@ pub(super) struct Outgoing<'r, T> {
 }
 
 impl<'r, T> Outgoing<'r, T> {
-    pub(super) fn new(
+    pub(in crate::timewarp) fn new(
         transport: &'r dyn Transport,
         port: usize,
         wire: Wire<T>,
@@ -52,13 +52,19 @@ impl<'r, T> Outgoing<'r, T> {
     }
 
     /// The serial number of the next event, in place of a buffer.
-    pub(super) fn next_serial(&mut self) -> BufferId {
+    pub(in crate::timewarp) fn next_serial(&mut self) -> BufferId {
         self.serial = (self.serial + 1) % warpline_memory::BUFFERS_MAX;
         BufferId::new(self.serial)
     }
 
     /// Sends an event with its message, or an anti-message.
-    pub(super) fn send(&mut self, to: Address, color: Color, mail: Event, payload: Option<&T>) {
+    pub(in crate::timewarp) fn send(
+        &mut self,
+        to: Address,
+        color: Color,
+        mail: Event,
+        payload: Option<&T>,
+    ) {
         let (event, is_anti) = mail.cancels().map_or((mail, false), |event| (event, true));
         debug_assert!(is_anti == payload.is_none(), "only an anti-message has no payload");
         let (key, serial, io) = (event.key, event.buffer().get(), event.io());
@@ -71,7 +77,7 @@ impl<'r, T> Outgoing<'r, T> {
     }
 
     /// Sends all parcels that are being filled.
-    pub(super) fn flush(&mut self) {
+    pub(in crate::timewarp) fn flush(&mut self) {
         if !self.outbox.is_empty() {
             let sent = self.outbox.flush();
             self.note(sent);
@@ -85,31 +91,31 @@ impl<'r, T> Outgoing<'r, T> {
     }
 
     /// Why a message could not be sent, if that has happened.
-    pub(super) fn check(&mut self) -> Result<(), NetError> {
+    pub(in crate::timewarp) fn check(&mut self) -> Result<(), NetError> {
         self.failed.take().map_or(Ok(()), Err)
     }
 
     /// Messages sent since the last cut, by rank; to be cleared.
-    pub(super) fn since_cut(&mut self) -> &mut [u64] {
+    pub(in crate::timewarp) fn since_cut(&mut self) -> &mut [u64] {
         &mut self.since_cut
     }
 
     /// Events sent since the last GVT.
-    pub(super) const fn events_since_gvt(&self) -> usize {
+    pub(in crate::timewarp) const fn events_since_gvt(&self) -> usize {
         (self.counts.events - self.events_at_gvt) as usize
     }
 
     /// Events that are sent from now on count for the next GVT.
-    pub(super) const fn on_gvt(&mut self) {
+    pub(in crate::timewarp) const fn on_gvt(&mut self) {
         self.events_at_gvt = self.counts.events;
     }
 
     /// Keeps the bytes of a parcel that was read, for the next parcel.
-    pub(super) fn recycle(&mut self, bytes: Vec<u8>) {
+    pub(in crate::timewarp) fn recycle(&mut self, bytes: Vec<u8>) {
         self.outbox.recycle(bytes);
     }
 
-    pub(super) fn traffic(&self) -> Traffic {
+    pub(in crate::timewarp) fn traffic(&self) -> Traffic {
         self.outbox.traffic()
     }
 }

@@ -71,7 +71,7 @@ impl<T> RemoteShared<T> {
     }
 
     /// Requests a computation of GVT.
-    pub(super) fn request_gvt(&self) {
+    pub(in crate::timewarp) fn request_gvt(&self) {
         // Ordering: Relaxed; a request that is overlooked once is found the next time, here and
         // below.
         if !self.requested.load(Ordering::Relaxed) {
@@ -79,34 +79,34 @@ impl<T> RemoteShared<T> {
         }
     }
 
-    pub(super) fn is_requested(&self) -> bool {
+    pub(in crate::timewarp) fn is_requested(&self) -> bool {
         // Ordering: Relaxed, see `request_gvt`.
         self.requested.load(Ordering::Relaxed)
     }
 
-    pub(super) fn clear_request(&self) {
+    pub(in crate::timewarp) fn clear_request(&self) {
         // Ordering: Relaxed, see `request_gvt`.
         self.requested.store(false, Ordering::Relaxed);
     }
 
     /// Ends the run of this rank: every worker leaves in its next turn.
-    pub(super) fn abandon(&self) {
+    pub(in crate::timewarp) fn abandon(&self) {
         // Ordering: Relaxed; the flag publishes nothing but itself, here and below.
         self.abandoned.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn is_abandoned(&self) -> bool {
+    pub(in crate::timewarp) fn is_abandoned(&self) -> bool {
         // Ordering: Relaxed, see `abandon`.
         self.abandoned.load(Ordering::Relaxed)
     }
 
     /// The time barrier as far as this rank knows.
-    pub(super) fn barrier(&self) -> TimeBarrier {
+    pub(in crate::timewarp) fn barrier(&self) -> TimeBarrier {
         self.update_barrier(TimeBarrier::default())
     }
 
     /// Notes that the time barrier was set, here or at another rank. Returns the one set last.
-    pub(super) fn update_barrier(&self, set: TimeBarrier) -> TimeBarrier {
+    pub(in crate::timewarp) fn update_barrier(&self, set: TimeBarrier) -> TimeBarrier {
         let mut barrier = self.barrier.lock().unwrap_or_else(PoisonError::into_inner);
         *barrier = set.max(*barrier);
         *barrier
@@ -119,7 +119,7 @@ impl<T> RemoteShared<T> {
 
     /// Adds the messages that a worker has sent between its last two cuts, by rank, and clears
     /// them.
-    pub(super) fn note_sent(&self, sent: &mut [u64]) {
+    pub(in crate::timewarp) fn note_sent(&self, sent: &mut [u64]) {
         let mut ledger = self.ledger();
         debug_assert_eq!(ledger.sent.len(), sent.len(), "ROUND-A: a rank is not counted");
         for (all, mine) in ledger.sent.iter_mut().zip(sent) {
@@ -129,7 +129,7 @@ impl<T> RemoteShared<T> {
 
     /// The messages that this rank has sent between its last two cuts, by rank. Counting begins
     /// anew.
-    pub(super) fn take_sent(&self) -> Vec<u64> {
+    pub(in crate::timewarp) fn take_sent(&self) -> Vec<u64> {
         let mut ledger = self.ledger();
         let none = vec![0; ledger.sent.len()];
         std::mem::replace(&mut ledger.sent, none)
@@ -137,7 +137,7 @@ impl<T> RemoteShared<T> {
 
     /// Adds messages that have arrived, by the parity of their color; `late` is the least key of
     /// those that crossed the receiver's cut.
-    pub(super) fn note_received(&self, received: [u64; 2], late: Bound) {
+    pub(in crate::timewarp) fn note_received(&self, received: [u64; 2], late: Bound) {
         let mut ledger = self.ledger();
         for (all, more) in ledger.received.iter_mut().zip(received) {
             *all += more;
@@ -151,7 +151,7 @@ impl<T> RemoteShared<T> {
     /// # Errors
     ///
     /// When more have arrived than the other ranks say they have sent.
-    pub(super) fn take_received(
+    pub(in crate::timewarp) fn take_received(
         &self,
         old: Color,
         expected: u64,

@@ -2,12 +2,7 @@
 
 use warpline_core::Model;
 
-use super::super::{
-    event::Event,
-    saving::Lp,
-    shared::Shared,
-    worker::{End, Worker},
-};
+use super::super::{event::Event, saving::Lp, shared::Shared, turn::End, worker::Worker};
 use crate::{
     Sequential,
     cut::{LeftEvent, Rest, Whole},

@@ -12,83 +12,11 @@
 //! Records come to the back of the new worker's log in their order, so HIST-A and HIST-B hold.
 //! The log is less in the order of keys then, which only delays fossil collection.
 
-use warpline_core::{
-    Io, Model,
-    undo::{Moves as UndoMoves, Segment},
-};
+use warpline_core::{Io, Model, undo::Moves as UndoMoves};
 use warpline_memory::Block;
 
-use super::super::{
-    event::Event,
-    gvt::Bound,
-    history::{NONE, Record, Sent},
-    saving::{Lp, Saved, SparseCopies},
-    worker::Worker,
-};
-use crate::{pending::PendingSet, placement::LpPlace, timeline::Stamp};
-
-/// An LP on its way, with all that belongs to it.
-#[derive(Debug)]
-pub(in crate::timewarp) struct Package<M: Model> {
-    lp: Lp<M::Lp>,
-    copies: SparseCopies,
-    /// Its records, the earliest first. Each has the place in `sent` where its notes begin.
-    records: Vec<Record>,
-    /// Where they were.
-    positions: Vec<u64>,
-    saved: Vec<Saved<M::Lp>>,
-    /// What its events wrote to the undo log, if they did.
-    writes: Vec<Option<Segment>>,
-    sent: Vec<Sent>,
-    /// With the LP's number.
-    pending: Vec<Event>,
-    /// Where each of them comes from, if there is a timeline.
-    origins: Vec<Stamp>,
-}
-
-impl<M: Model> Package<M> {
-    /// The least of the pending events.
-    pub(in crate::timewarp) fn least(&self) -> Bound {
-        self.pending.iter().map(|event| Bound(event.key.words())).min().unwrap_or(Bound::NEVER)
-    }
-
-    /// All that an LP takes along is there, each part for each record or event.
-    fn check(&self) {
-        debug_assert!(
-            [self.saved.len(), self.writes.len(), self.positions.len()] == [self.records.len(); 3],
-            "MOVE-B: {} of {} records have what was saved",
-            self.saved.len(),
-            self.records.len()
-        );
-        debug_assert!(
-            [0, self.pending.len()].contains(&self.origins.len()),
-            "an event has the origin of another"
-        );
-    }
-
-    /// The events whose messages are in their buffers.
-    pub(in crate::timewarp) fn events(&self) -> impl Iterator<Item = &Event> {
-        let handled = self.records.iter().filter(|record| !record.delivered);
-        self.pending.iter().chain(handled.map(|record| &record.event))
-    }
-}
-
-#[cfg(test)]
-impl<M: Model> Package<M> {
-    pub(in crate::timewarp) fn pending(&self) -> &[Event] {
-        &self.pending
-    }
-
-    /// How many events have left their buffers.
-    pub(in crate::timewarp) fn delivered(&self) -> u64 {
-        self.records.iter().filter(|record| record.delivered).count() as u64
-    }
-
-    /// How many events the LP has sent.
-    pub(in crate::timewarp) const fn sent(&self) -> u64 {
-        self.lp.core.sent
-    }
-}
+use super::super::{gvt::Bound, history::NONE, moves::Package, worker::Worker};
+use crate::{pending::PendingSet, placement::LpPlace};
 
 /// What becomes of the LP with an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
