@@ -23,14 +23,12 @@ use std::{
 };
 
 use super::{
-    heap::{Heap, ORDER_MAX},
+    heap::{Heap, ORDER_MAX, ROUTE, Route, reserve, reserved},
     residency::{Realigned, Residency},
-    space::{self, Space},
+    space::Space,
 };
 
 thread_local! {
-    /// The heap that this thread allocates in. It has no destructor, so it can always be read.
-    static ROUTE: Cell<Option<&'static Heap>> = const { Cell::new(None) };
     /// The heap that it allocates in while it is in platform mode.
     static PLATFORM: Cell<Option<&'static Heap>> = const { Cell::new(None) };
     /// Whether it only tries to allocate.
@@ -72,7 +70,7 @@ unsafe impl GlobalAlloc for NodeAllocator {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        if let Some(space) = space::reserved() {
+        if let Some(space) = reserved() {
             // SAFETY: the caller's contract.
             return unsafe { free(space, block, layout) };
         }
@@ -190,7 +188,7 @@ unsafe fn allocate_zeroed(heap: &'static Heap, layout: Layout) -> *mut u8 {
 ///
 /// As [`GlobalAlloc::dealloc`].
 #[inline(never)]
-unsafe fn free(space: &Space, block: *mut u8, layout: Layout) {
+unsafe fn free(space: &Space<Heap>, block: *mut u8, layout: Layout) {
     if let Some(heap) = space.heap_of(block)
         && let Some(block) = NonNull::new(block)
     {
@@ -204,7 +202,7 @@ unsafe fn free(space: &Space, block: *mut u8, layout: Layout) {
 /// The heap of a block.
 #[inline]
 fn heap_of(block: *const u8) -> Option<&'static Heap> {
-    space::reserved()?.heap_of(block)
+    reserved()?.heap_of(block)
 }
 
 /// A heap of its owner's own. What it has allocated lives on after it.
@@ -224,7 +222,7 @@ impl Home {
     /// not installed [`NodeAllocator`], or if the system has no addresses to spare.
     #[must_use]
     pub fn of_worker(node: Option<u32>) -> Option<Self> {
-        space::reserve()?;
+        reserve()?;
         let home = Self(Owned(Heap::owned(node, WORKER_ORDER)));
         let probe = {
             let _route = home.enter();
@@ -319,14 +317,6 @@ impl Drop for Owned {
     }
 }
 
-/// The way of this thread's allocations. When it is dropped, they go where they went before.
-#[derive(Debug)]
-#[must_use = "allocations go this way for as long as it lives"]
-pub struct Route {
-    before: Option<&'static Heap>,
-    _not_send: PhantomData<*const ()>,
-}
-
 /// The way of this thread's allocations in platform mode. When it is dropped, that mode and the
 /// way are what they were before.
 #[derive(Debug)]
@@ -339,27 +329,5 @@ pub struct PlatformRoute {
 impl Drop for PlatformRoute {
     fn drop(&mut self) {
         PLATFORM.set(self.before);
-    }
-}
-
-/// Lets this thread allocate as a program without heaps does.
-pub fn unrouted() -> Route {
-    Route { before: ROUTE.replace(None), _not_send: PhantomData }
-}
-
-/// Whether this thread allocates in a heap.
-pub(super) fn is_routed() -> bool {
-    ROUTE.get().is_some()
-}
-
-impl Drop for Route {
-    fn drop(&mut self) {
-        ROUTE.set(self.before);
-    }
-}
-
-impl std::fmt::Debug for Heap {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Heap").field("node", &self.node()).finish_non_exhaustive()
     }
 }

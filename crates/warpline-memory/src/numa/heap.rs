@@ -3,7 +3,8 @@
 //! A block has the size of its class, which its layout decides: four classes from each power of two
 //! to the next up to [`SMALL_MAX`], cut off the heap's last run one after the other; larger blocks
 //! are runs of their own. A freed block goes to the list of its class, and the heap uses it again.
-//! Any thread may free. A heap has a lock, which is nearly always free: one worker allocates.
+//! Any thread may free. A heap has a lock, which is nearly always free: one worker allocates. The
+//! route of a thread says in which heap it allocates, if in any.
 //!
 //! # Invariants
 //!
@@ -19,18 +20,19 @@
 
 use std::{
     alloc::Layout,
+    cell::Cell,
+    marker::PhantomData,
     ptr::{self, NonNull},
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
 };
 
 use super::{
-    allocator,
     bindings::BINDINGS,
     residency::{Realigned, Residency, residency_of},
-    space::{self, ALIGN_MAX, ORDERS, Run, SEGMENT},
+    space::{ALIGN_MAX, ORDERS, Run, SEGMENT, Space},
     system,
 };
 
@@ -129,7 +131,7 @@ fn retired() -> MutexGuard<'static, Vec<&'static Heap>> {
 impl Heap {
     /// A heap with an owner, whose small blocks are cut from runs of that order.
     pub(super) fn owned(node: Option<u32>, order: u32) -> &'static Self {
-        let _system = allocator::unrouted();
+        let _system = unrouted();
         let heap = retired().pop().unwrap_or_else(|| Box::leak(Box::new(Self::empty())));
         // Ordering: Relaxed; other threads get to the heap by synchronizing with this one.
         heap.node.store(node.unwrap_or(NOWHERE), Ordering::Relaxed);
@@ -181,7 +183,7 @@ impl Heap {
 
     /// Moves the pages of all runs to the node.
     pub(super) fn realign(&self) -> Realigned {
-        let _system = allocator::unrouted();
+        let _system = unrouted();
         let mut done = Realigned::default();
         let Some(node) = self.node() else { return done };
         // A heap with an owner gives no run back (HEAP-B), so the table only grows, and a run can
@@ -246,9 +248,9 @@ impl Heap {
 
     /// Takes a run, and binds it to the node.
     fn take(&'static self, memory: &mut Memory, order: u32) -> Option<Run> {
-        let _system = allocator::unrouted();
-        debug_assert!(!allocator::is_routed(), "HEAP-C: the table would be in a heap");
-        let run = space::reserve()?.take(order, self)?;
+        let _system = unrouted();
+        debug_assert!(!is_routed(), "HEAP-C: the table would be in a heap");
+        let run = reserve()?.take(order, self)?;
         memory.runs.push((run, false));
         if memory.order == 0 {
             system::refuse_huge_pages(run.memory, run.bytes());
@@ -293,12 +295,12 @@ impl Heap {
     /// Gives all runs back (HEAP-B).
     #[cold]
     fn retire(&'static self, mut memory: MutexGuard<'_, Memory>) {
-        let _system = allocator::unrouted();
+        let _system = unrouted();
         debug_assert!(memory.live == 0 && !memory.is_owned, "HEAP-B: it is in use");
         memory.free = [None; CLASSES];
         memory.rest_bytes = 0;
         let runs = std::mem::take(&mut memory.runs);
-        let space = space::reserved().filter(|_| !runs.is_empty());
+        let space = reserved().filter(|_| !runs.is_empty());
         // A run knows its heap until another one takes it, and no block is left to ask.
         for (run, has_binding) in runs {
             if has_binding {
@@ -316,7 +318,7 @@ impl Heap {
 
     /// Where the pages are.
     pub(super) fn residency(&self) -> Residency {
-        let _system = allocator::unrouted();
+        let _system = unrouted();
         let (runs, known) = {
             let memory = self.lock();
             let (refused, beyond_limit) = (memory.unbound, memory.beyond);
@@ -353,99 +355,60 @@ impl PartialEq for Heap {
     }
 }
 
-#[cfg(all(test, target_os = "linux", not(miri)))]
-mod tests {
-    use proptest::prelude::*;
+thread_local! {
+    /// The heap that this thread allocates in. It has no destructor, so it can always be read.
+    pub(super) static ROUTE: Cell<Option<&'static Heap>> = const { Cell::new(None) };
+}
 
-    use super::*;
+static SPACE: OnceLock<Option<Space<Heap>>> = OnceLock::new();
 
-    /// Held by tests that count the segments and the bindings of all heaps.
-    static ALONE: Mutex<()> = Mutex::new(());
+/// The space, if it was reserved.
+#[inline]
+pub(super) fn reserved() -> Option<&'static Space<Heap>> {
+    SPACE.get()?.as_ref()
+}
 
-    /// HEAP-D: runs beyond the bindings that there are work as well, but are not bound, nor are
-    /// they later; and all bindings go back. (A binding counts whether or not the system binds.)
-    ///
-    /// Red if `take` binds each run, or if `retire` keeps bindings.
-    #[test]
-    fn bindings_are_limited() {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = BINDINGS.limit_to(3);
-        let heap = Heap::owned(Some(0), 0);
-        let layout = Layout::from_size_align(SEGMENT, 8).unwrap();
-        let blocks: Vec<_> = (0..5).map(|_| heap.allocate(layout).unwrap().0).collect();
-        assert_eq!((heap.residency().beyond_limit, BINDINGS.taken()), (2, 3));
-        let done = heap.realign();
-        assert!(done.segments == 5 && done.refused >= 2, "{done:?}");
-        heap.disown();
-        for block in blocks {
-            // SAFETY: it was allocated above, with this layout.
-            unsafe { heap.free(block, layout) };
-        }
-        assert_eq!(BINDINGS.taken(), 0, "HEAP-D");
-        BINDINGS.limit_to(before);
-    }
+/// How many segments are with heaps now, of the whole process: those of runs that go on, and of
+/// what they have left behind.
+#[must_use]
+pub fn segments_in_use() -> usize {
+    reserved().map_or(0, Space::taken)
+}
 
-    /// A heap of an LP with much memory has few runs. (Red if all runs are single segments.)
-    #[test]
-    fn runs_grow_with_their_heap() {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let heap = Heap::owned(None, 0);
-        let layout = Layout::from_size_align(SMALL_MAX, 8).unwrap();
-        let blocks: Vec<_> =
-            (0..(8 << 20) / SMALL_MAX).map(|_| heap.allocate(layout).unwrap().0).collect();
-        let runs = heap.lock().runs.len();
-        assert!(runs < 30, "{runs} runs for 8 MiB, which are 128 segments");
-        heap.disown();
-        for block in blocks {
-            // SAFETY: it was allocated above, with this layout.
-            unsafe { heap.free(block, layout) };
-        }
-    }
+/// The space, which is reserved now if it was not before. `None` where the system refuses it.
+pub(super) fn reserve() -> Option<&'static Space<Heap>> {
+    SPACE.get_or_init(Space::new).as_ref()
+}
 
-    /// HEAP-B, and that blocks have the size and alignment of their layouts.
-    #[test]
-    fn what_is_freed_goes_back() {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = space::reserve().unwrap().taken();
-        let layouts = prop::collection::vec((1_usize..200_000, 0_u32..22), 1..60);
-        proptest!(|(layouts in layouts, keep in any::<bool>())| {
-            let heap = Heap::owned(Some(0), 1);
-            let mut blocks = Vec::new();
-            for (size, power) in layouts {
-                let layout = Layout::from_size_align(size, 1 << power).unwrap();
-                let (block, is_zero) = heap.allocate(layout).unwrap();
-                prop_assert!(is_zero && block.as_ptr().addr().is_multiple_of(layout.align()));
-                // SAFETY: the block is as long as its layout says.
-                let bytes = unsafe { std::slice::from_raw_parts_mut(block.as_ptr(), size) };
-                prop_assert!(bytes.iter().all(|&byte| byte == 0), "SPACE-B: not zero");
-                bytes.fill(0xff);
-                blocks.push((block, layout));
-            }
-            prop_assert!(space::reserved().unwrap().taken() > before);
-            if !keep {
-                heap.disown();
-            }
-            for (block, layout) in blocks {
-                // SAFETY: it was allocated above, with this layout.
-                unsafe { heap.free(block, layout) };
-            }
-            if keep {
-                heap.disown();
-            }
-            prop_assert_eq!(space::reserved().unwrap().taken(), before, "HEAP-B");
-        });
-    }
+/// The way of this thread's allocations. When it is dropped, they go where they went before.
+#[derive(Debug)]
+#[must_use = "allocations go this way for as long as it lives"]
+pub struct Route {
+    pub(super) before: Option<&'static Heap>,
+    pub(super) _not_send: PhantomData<*const ()>,
+}
 
-    /// No class is too small, nor much too large.
-    #[test]
-    fn classes_fit() {
-        for size in 1..=SMALL_MAX {
-            let class = Class::of(Layout::from_size_align(size, 8).unwrap()).unwrap();
-            assert!((size..=size + size / 4 + 16).contains(&class.bytes), "{size}: {class:?}");
-            let again = Class::of(Layout::from_size_align(class.bytes, 8).unwrap());
-            assert_eq!(again, Some(class));
-        }
-        assert_eq!(Class::of(Layout::from_size_align(16, 4 << 20).unwrap()), None);
-        assert_eq!(Class::of(Layout::from_size_align(SEGMENT << ORDERS, 8).unwrap()), None);
+/// Lets this thread allocate as a program without heaps does.
+pub fn unrouted() -> Route {
+    Route { before: ROUTE.replace(None), _not_send: PhantomData }
+}
+
+/// Whether this thread allocates in a heap.
+fn is_routed() -> bool {
+    ROUTE.get().is_some()
+}
+
+impl Drop for Route {
+    fn drop(&mut self) {
+        ROUTE.set(self.before);
     }
 }
+
+impl std::fmt::Debug for Heap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Heap").field("node", &self.node()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests;

@@ -20,10 +20,10 @@ mod topology;
 
 pub(crate) use allocator::out_of_memory;
 pub use allocator::{
-    Home, NodeAllocator, PlatformRoute, Route, Way, enter_platform, on_exhausted,
-    switch_to_platform, try_reserve_exact, unrouted,
+    Home, NodeAllocator, PlatformRoute, Way, enter_platform, on_exhausted, switch_to_platform,
+    try_reserve_exact,
 };
+pub use heap::{Route, segments_in_use, unrouted};
 pub use residency::{Realigned, Residency};
-pub use space::segments_in_use;
 pub use system::MemoryPolicy;
 pub use topology::{Node, Topology, TopologyError};

@@ -15,12 +15,12 @@
 use std::{
     ptr::{self, NonNull},
     sync::{
-        Mutex, OnceLock, PoisonError,
+        Mutex, PoisonError,
         atomic::{AtomicPtr, Ordering},
     },
 };
 
-use super::{heap::Heap, system};
+use super::system;
 
 /// The bytes of a segment: 16 pages, or a single one where pages are large.
 pub(super) const SEGMENT: usize = 64 << 10;
@@ -49,12 +49,12 @@ impl Run {
 // SAFETY: a run is addresses; who may write there is a matter of SPACE-A.
 unsafe impl Send for Run {}
 
-/// The reserved addresses.
-pub(super) struct Space {
+/// The reserved addresses, of which heaps of the type `H` take runs.
+pub(super) struct Space<H: 'static> {
     base: NonNull<u8>,
     bytes: usize,
     /// By segment: its heap. Zeroes, which are null, at first.
-    heaps: NonNull<AtomicPtr<Heap>>,
+    heaps: NonNull<AtomicPtr<H>>,
     runs: Mutex<Runs>,
 }
 
@@ -67,33 +67,13 @@ struct Runs {
 }
 
 // SAFETY: `base` and `heaps` are only addresses: what lies there is atomic, or belongs to whoever
-// has the run (SPACE-A).
-unsafe impl Send for Space {}
+// has the run (SPACE-A). Heaps themselves are lent, for which they are `Sync`.
+unsafe impl<H: Sync> Send for Space<H> {}
 // SAFETY: as above; the free runs are under a lock.
-unsafe impl Sync for Space {}
+unsafe impl<H: Sync> Sync for Space<H> {}
 
-static SPACE: OnceLock<Option<Space>> = OnceLock::new();
-
-/// The space, if it was reserved.
-#[inline]
-pub(super) fn reserved() -> Option<&'static Space> {
-    SPACE.get()?.as_ref()
-}
-
-/// How many segments are with heaps now, of the whole process: those of runs that go on, and of
-/// what they have left behind.
-#[must_use]
-pub fn segments_in_use() -> usize {
-    reserved().map_or(0, Space::taken)
-}
-
-/// The space, which is reserved now if it was not before. `None` where the system refuses it.
-pub(super) fn reserve() -> Option<&'static Space> {
-    SPACE.get_or_init(Space::new).as_ref()
-}
-
-impl Space {
-    fn new() -> Option<Self> {
+impl<H> Space<H> {
+    pub(super) fn new() -> Option<Self> {
         let mut bytes = MOST;
         let memory = loop {
             match system::reserve(bytes + ALIGN_MAX) {
@@ -102,7 +82,7 @@ impl Space {
                 None => return None,
             }
         };
-        let heaps = system::reserve(bytes / SEGMENT * size_of::<AtomicPtr<Heap>>())?.cast();
+        let heaps = system::reserve(bytes / SEGMENT * size_of::<AtomicPtr<H>>())?.cast();
         // SAFETY: the offset is below `ALIGN_MAX`, and that much more was reserved.
         let base = unsafe { memory.add(memory.align_offset(ALIGN_MAX)) };
         debug_assert!(base.addr().get().is_multiple_of(ALIGN_MAX), "SPACE-A: a crooked base");
@@ -115,7 +95,7 @@ impl Space {
     }
 
     /// The heap of a segment of the space.
-    fn heap(&self, segment: usize) -> &AtomicPtr<Heap> {
+    fn heap(&self, segment: usize) -> &AtomicPtr<H> {
         assert!(segment < self.segments(), "SPACE-A: there is no segment {segment}");
         // SAFETY: the table has a place for each segment.
         let place = unsafe { self.heaps.add(segment) };
@@ -125,7 +105,7 @@ impl Space {
 
     /// The heap of a block, if its address is in the space.
     #[inline]
-    pub(super) fn heap_of(&self, block: *const u8) -> Option<&'static Heap> {
+    pub(super) fn heap_of(&self, block: *const u8) -> Option<&'static H> {
         let offset = block.addr().wrapping_sub(self.base.addr().get());
         if offset >= self.bytes {
             return None;
@@ -137,7 +117,7 @@ impl Space {
     }
 
     /// Takes a run for a heap. `None` if the space is used up.
-    pub(super) fn take(&self, order: u32, heap: &'static Heap) -> Option<Run> {
+    pub(super) fn take(&self, order: u32, heap: &'static H) -> Option<Run> {
         let segment = {
             let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
             match runs.free.get_mut(order as usize)?.pop() {
