@@ -118,7 +118,7 @@ fn a_longer_run_allocates_no_more() {
         let numa = Numa { mail, ..Numa::default() };
         Engine::from(TimeWarp { workers: 2, balance, numa, ..TimeWarp::default() })
     });
-    // Each leg allocates, so there is only one.
+    // Each stage allocates, so there is only one.
     let balance = Balance::Off;
     let conservative = || {
         [1, 2].map(|workers| Conservative { workers, balance, ..Conservative::default() }.into())

@@ -5,7 +5,7 @@
 //!
 //! Engines run a crowd as if there were as many workers as cores: neighbors are one worker then,
 //! and nothing but the time depends on it. What a crowd is depends on whether workers share
-//! threads. Called by [`legs`](crate::legs), the conservative engine and Time Warp for workers,
+//! threads. Called by [`stages`](crate::stages), the conservative engine and Time Warp for workers,
 //! and by [`Simulation`](crate::Simulation) for ranks that are threads.
 
 use crate::{counted::counted, settings::Placement};

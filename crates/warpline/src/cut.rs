@@ -1,9 +1,9 @@
 //! A run between two events: what one engine hands over to the next ([`Cut`]), and what it has
-//! counted until then ([`Leg`]).
+//! counted until then ([`Stage`]).
 //!
 //! An engine begins with a cut or with the model's first events, and leaves a cut where it ends or
-//! is told to end. [`auto`](crate::auto) runs leg after leg. The speculative engine also uses cuts
-//! within a run, where it handles events one by one.
+//! is told to end. [`auto`](crate::auto) runs stage after stage. The speculative engine also uses
+//! cuts within a run, where it handles events one by one.
 //!
 //! # Invariants
 //!
@@ -153,7 +153,7 @@ impl<L, E> Parts<L, E> {
 }
 
 /// What an engine has done from its beginning to its end.
-pub(crate) struct Leg<M: Model, E> {
+pub(crate) struct Stage<M: Model, E> {
     /// Whether there may be events left before the end of the run.
     pub(crate) interrupted: bool,
     /// Whether it has ended because times are too late for its windows.
@@ -163,7 +163,7 @@ pub(crate) struct Leg<M: Model, E> {
     /// Without the digest.
     pub(crate) totals: Totals,
     pub(crate) details: Details,
-    /// The LPs of this rank, and what is pending, if another leg follows.
+    /// The LPs of this rank, and what is pending, if another stage follows.
     pub(crate) cut: Cut<M::Lp, E>,
 }
 

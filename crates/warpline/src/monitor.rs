@@ -206,9 +206,9 @@ impl fmt::Display for WorkerStatus {
 pub struct Monitor(Arc<Mutex<Option<Board>>>);
 
 impl Monitor {
-    /// What each worker of the latest run has shown last, of its latest leg if the engine runs in
-    /// legs; a leg on the sequential engine has one worker. Empty before a run, with the sequential
-    /// engine alone, and with null messages.
+    /// What each worker of the latest run has shown last, of its latest stage if the engine runs in
+    /// stages; a stage on the sequential engine has one worker. Empty before a run, with the
+    /// sequential engine alone, and with null messages.
     #[must_use]
     pub fn workers(&self) -> Vec<WorkerStatus> {
         let board = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();

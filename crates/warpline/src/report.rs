@@ -167,7 +167,7 @@ impl Totals {
     }
 }
 
-/// What the parts of a run have counted, one after the other: the legs of several engines, or the
+/// What the parts of a run have counted, one after the other: the stages of several engines, or the
 /// warm-up and what follows it.
 #[derive(Default)]
 pub(crate) struct PartSums {

@@ -32,15 +32,15 @@ use crate::{
 
 mod execution;
 mod intervals;
-mod leg;
 mod sending;
 mod slices;
+mod stage;
 mod trial;
 mod variants;
 
 use execution::{Chosen, Execution, Once};
-pub(crate) use leg::leg;
 use sending::{Heap, Sender};
+pub(crate) use stage::stage;
 pub(crate) use trial::count;
 pub(crate) use variants::{check_reversal, check_saving, in_intervals, profile, some_events};
 
@@ -110,7 +110,7 @@ struct Sequential<'m, M: Model, B, S, X> {
     /// Where it stops for now: at the end of an interval, or of the run.
     bound: f64,
     committed: u64,
-    /// What a monitor sees of a leg, and the events that were committed before it.
+    /// What a monitor sees of a stage, and the events that were committed before it.
     board: Option<Board>,
     counted_before: u64,
     settings: OwnSettings,

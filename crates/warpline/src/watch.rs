@@ -55,8 +55,8 @@ pub(crate) enum Hint {
     Sequential { pending: u64, copying: Option<f64> },
 }
 
-/// Called at each look at the clock; returns whether the leg is over.
-pub(crate) type LegEnd<'a> = Box<dyn FnMut(&Progress, Hint) -> bool + Send + 'a>;
+/// Called at each look at the clock; returns whether the stage is over.
+pub(crate) type StageEnd<'a> = Box<dyn FnMut(&Progress, Hint) -> bool + Send + 'a>;
 
 /// Sees the progress of a run, and may end it early.
 #[derive(Default)]
@@ -69,7 +69,7 @@ pub(crate) struct Watch<'a> {
     /// Whether the observer has ended the run.
     pub(crate) is_ended: bool,
     /// Says whether an engine is to hand over, in a run that changes engines.
-    pub(crate) leg_end: Option<LegEnd<'a>>,
+    pub(crate) stage_end: Option<StageEnd<'a>>,
     /// In a session, what the steps before have done.
     pub(crate) session: Option<Before>,
 }
@@ -121,8 +121,8 @@ impl Watch<'_> {
     }
 
     /// Called at each look at the clock; returns whether the engine is to hand over its cut.
-    pub(crate) fn ends_leg(&mut self, progress: &Progress, hint: Hint) -> bool {
-        self.leg_end.as_mut().is_some_and(|ends| ends(progress, hint))
+    pub(crate) fn ends_stage(&mut self, progress: &Progress, hint: Hint) -> bool {
+        self.stage_end.as_mut().is_some_and(|ends| ends(progress, hint))
     }
 }
 

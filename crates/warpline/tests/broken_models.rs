@@ -181,9 +181,9 @@ fn panics_elsewhere() {
     }
 }
 
-/// The engines that run in legs ask the model before each leg: it may panic there.
+/// The engines that run in stages ask the model before each stage: it may panic there.
 #[test]
-fn panics_before_a_leg() {
+fn panics_before_a_stage() {
     type Engines = (Conservative, (Speculative, Auto));
     let balance = [Balance::On, Balance::Off];
     let engines = balance.into_iter().flat_map(|balance| -> [Engine; 3] {

@@ -178,7 +178,7 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Writer<S> {
             self.track(TrackDescriptor { process: Some(process), ..TrackDescriptor::default() })?;
         self.gvt(process, first)?;
         if first.rank == 0 {
-            self.legs(process, recording)?;
+            self.stages(process, recording)?;
         }
         self.left_out(process, recording)?;
         Ok(process)
@@ -241,14 +241,14 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Writer<S> {
         )
     }
 
-    fn legs(&mut self, process: u64, recording: &Recording) -> io::Result<()> {
-        if recording.legs.is_empty() {
+    fn stages(&mut self, process: u64, recording: &Recording) -> io::Result<()> {
+        if recording.stages.is_empty() {
             return Ok(());
         }
         let track = self.track_of(process, "engine")?;
-        let ends = recording.legs.iter().skip(1).map(|leg| leg.begin).chain([recording.end]);
-        recording.legs.iter().zip(ends).try_for_each(|(leg, end)| {
-            self.slice(track, &leg.name, leg.begin..end.max(leg.begin), Vec::new())
+        let ends = recording.stages.iter().skip(1).map(|stage| stage.begin).chain([recording.end]);
+        recording.stages.iter().zip(ends).try_for_each(|(stage, end)| {
+            self.slice(track, &stage.name, stage.begin..end.max(stage.begin), Vec::new())
         })
     }
 

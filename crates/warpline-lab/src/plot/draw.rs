@@ -19,7 +19,7 @@ use super::{Curve, Dot, Plot, ticks::Ruler};
 /// The size of the picture, in SVG units.
 const SIZE: (u32, u32) = (960, 540);
 /// The part of it to the right that the legend takes.
-const LEGEND: u32 = 240;
+const STAGEEND: u32 = 240;
 /// Half the size of a marker.
 const MARKER: i32 = 5;
 /// The font of all texts: the viewer's own in the SVG, Noto Sans in the PNG.
@@ -75,7 +75,7 @@ fn axes(plot: &Plot, picture: &Area<'_>) -> Drawn<Vec<Vec<Whisker>>> {
     let dots = || plot.curves.iter().flat_map(|curve| &curve.dots);
     let x = Ruler::new(&plot.x, dots().map(|dot| dot.x));
     let y = Ruler::new(&plot.y, dots().flat_map(|dot| [dot.y, dot.high]));
-    let (area, _) = picture.split_horizontally(SIZE.0 - LEGEND);
+    let (area, _) = picture.split_horizontally(SIZE.0 - STAGEEND);
     let mut chart = ChartBuilder::on(&area)
         .caption(&plot.title, text(18))
         .margin(12)
@@ -124,7 +124,7 @@ fn curve(picture: &Area<'_>, n: usize, curve: &Curve, whiskers: &[Whisker]) -> D
 
 /// Draws the names of the curves, below each other, and what hollow markers mean.
 fn legend(plot: &Plot, picture: &Area<'_>) -> Drawn<()> {
-    let left = (SIZE.0 - LEGEND) as i32 + 8;
+    let left = (SIZE.0 - STAGEEND) as i32 + 8;
     let style = text(14).pos(Pos::new(HPos::Left, VPos::Center));
     let mut y = 60;
     for (n, curve) in plot.curves.iter().enumerate() {

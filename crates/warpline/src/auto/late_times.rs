@@ -1,5 +1,5 @@
 //! A run without an end whose times grow out of what windows without rollbacks can tell apart: the
-//! leg ends in time, another engine goes on, and windows do not come back.
+//! stage ends in time, another engine goes on, and windows do not come back.
 
 use std::sync::{
     Mutex,
@@ -10,8 +10,8 @@ use warpline_core::{CommitDigest, Context, LogicalProcess, LpId, VirtualTime};
 
 use super::*;
 use crate::{
-    legs::{Deciding, Legs},
     run::Outcome,
+    stages::{Deciding, Stages},
 };
 
 const LPS: u32 = 8;
@@ -78,27 +78,27 @@ fn run_on(candidates: &[Candidate]) -> (CommitDigest, Vec<u64>) {
     let run = Run { model: &Growing, settings: parallel, ranks: &ranks, started: Instant::now() };
     let deciding = Mutex::new(Deciding::on(candidates, Chooser::Trials, Balance::Off, 1));
     let begun = AtomicUsize::new(0);
-    let begin_leg = || {
+    let begin_stage = || {
         // Ordering: Relaxed; a count of this thread.
         let before = begun.fetch_add(1, Ordering::Relaxed);
         assert!(before < candidates.len(), "windows come back");
-        deciding.lock().expect("no panic in here").choice.begin_leg()
+        deciding.lock().expect("no panic in here").choice.begin_stage()
     };
     let widths = FoundWidths::default();
     let mut engines = EveryEngine { run: &run, settings: &settings, widths };
-    let legs = Legs::new(&run, candidates, &deciding);
+    let stages = Stages::new(&run, candidates, &deciding);
     let watch = &mut Watch::default();
-    let outcome = legs.run::<Inline<u32>>(None, watch, &begin_leg, &mut engines);
-    let (leg, sums) = outcome
+    let outcome = stages.run::<Inline<u32>>(None, watch, &begin_stage, &mut engines);
+    let (stage, sums) = outcome
         .unwrap_or_else(|failure| panic!("{:?}", failure.map(|failure| failure.1.to_string())));
-    let Outcome::Done(done) = Outcome::at_end(leg, (0..LPS).map(LpId::new), &run.settings) else {
+    let Outcome::Done(done) = Outcome::at_end(stage, (0..LPS).map(LpId::new), &run.settings) else {
         panic!("LPs can be dropped")
     };
     (done.totals.digest, sums.committed)
 }
 
-/// Red without the end of the leg (the run fails), and without the bar (the windows begin again and
-/// again).
+/// Red without the end of the stage (the run fails), and without the bar (the windows begin again
+/// and again).
 #[test]
 fn windows_leave_late_times_to_another_engine() {
     let sequential = Candidate { engine: EngineKind::Sequential, workers: 1 };

@@ -1,4 +1,4 @@
-//! The engine that chooses engines: it runs the model in [`legs`], each on the engine
+//! The engine that chooses engines: it runs the model in [`stages`], each on the engine
 //! that commits the most events per second, as far as trials have shown.
 //!
 //! Called by [`engines`](crate::engines).
@@ -16,13 +16,13 @@ use warpline_net::Aggregation;
 use crate::{
     Auto, Conservative, EngineKind, Sequential, Speculative, TimeWarp,
     conservative::{self, LateTimes},
-    cut::{Ended, Leg, Whole},
+    cut::{Ended, Stage, Whole},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
-    legs::{self, Candidate, Carrier, Chooser, Task, Traits},
     run::{self, Failure, Ranks, Run},
     sequential,
     settings::{Balance, Numa, Settings, Synchronization},
     speculative::{self, Beginning, FoundWidths},
+    stages::{self, Candidate, Carrier, Chooser, Task, Traits},
     timewarp,
     watch::Watch,
 };
@@ -89,10 +89,10 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     };
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
     let deciding = (Chooser::Trials, settings.engine.balance);
-    legs::carry_out::<M, B>(&run, from, deciding, candidates, &mut engines, watch)
+    stages::carry_out::<M, B>(&run, from, deciding, candidates, &mut engines, watch)
 }
 
-/// Carries out legs on the sequential, the conservative and the speculative engine.
+/// Carries out stages on the sequential, the conservative and the speculative engine.
 struct EveryEngine<'r, M: Model> {
     run: &'r Run<'r, M>,
     settings: &'r Settings<Auto>,
@@ -104,7 +104,7 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for EveryEngine<'_, M
         &mut self,
         task: Task<M, B>,
         watch: &mut Watch<'_>,
-    ) -> Result<Leg<M, Event<B>>, Failure> {
+    ) -> Result<Stage<M, Event<B>>, Failure> {
         let Task { candidate: Candidate { engine, workers }, number, .. } = task;
         let Task { placement, pin, cut, loads, .. } = task;
         let &Run { model, ranks, started, .. } = self.run;
@@ -124,8 +124,8 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for EveryEngine<'_, M
                     balance,
                 };
                 let settings = &settings.with(engine);
-                let beginning = ((cut, loads), LateTimes::EndLeg);
-                conservative::leg(model, settings, ranks, watch, started, beginning)
+                let beginning = ((cut, loads), LateTimes::EndStage);
+                conservative::stage(model, settings, ranks, watch, started, beginning)
             }
             EngineKind::Speculative => {
                 let engine = Speculative {
@@ -138,15 +138,16 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for EveryEngine<'_, M
                 };
                 let beginning = Beginning { cut, width: self.widths.take(number), loads };
                 let settings = &settings.with(engine);
-                let (leg, width) =
-                    speculative::leg(model, settings, ranks, watch, started, beginning)?;
+                let (stage, width) =
+                    speculative::stage(model, settings, ranks, watch, started, beginning)?;
                 self.widths.keep(number, width);
-                Ok(leg)
+                Ok(stage)
             }
             _ => {
                 debug_assert_eq!(engine, EngineKind::Sequential, "A16: a candidate is named so");
                 let settings = &settings.with(Sequential::default());
-                sequential::leg(model, settings, watch, started, cut).map_err(run::failed_at_start)
+                sequential::stage(model, settings, watch, started, cut)
+                    .map_err(run::failed_at_start)
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Runs that change engines where a seed decides: after any look at the clock, to any candidate.
 //!
 //! The oracle is the sequential engine: same digest, same outputs in the same order, same error.
-//! The workers run on threads of their own, so a leg does not end at the same event each time; but
-//! wherever it does, the run has to agree. What the schedule of workers can do to the speculative
-//! engine is in `speculative/simulated.rs`.
+//! The workers run on threads of their own, so a stage does not end at the same event each time;
+//! but wherever it does, the run has to agree. What the schedule of workers can do to the
+//! speculative engine is in `speculative/simulated.rs`.
 //!
 //! # Mutations, each found by the first thousand seeds
 //!
@@ -13,11 +13,11 @@
 //! - `LadderQueue::drain_into` leaves out the late events, the calendar, or the top: "CUT-A: lost
 //!   or doubled".
 //! - `Cut::divide` gives LPs to the next worker: "RESIZE-B".
-//! - `Cut::divide` or `Cut::unite` leaves out where logs have ended, `Legs::run` forgets it after a
-//!   leg without logs, or `Worker::start` begins its log at 1: "UNDO-A", "UNDO-C".
+//! - `Cut::divide` or `Cut::unite` leaves out where logs have ended, `Stages::run` forgets it after
+//!   a stage without logs, or `Worker::start` begins its log at 1: "UNDO-A", "UNDO-C".
 //! - `Sequential::resume` begins to count anew: "attempt to subtract with overflow".
-//! - `sequential::leg` shows the monitor no board: "another leg than sequential".
-//! - `Legs::run` begins another leg although nothing is left: another "time of the last event".
+//! - `sequential::stage` shows the monitor no board: "another stage than sequential".
+//! - `Stages::run` begins another stage although nothing is left: another "time of the last event".
 
 use std::sync::{
     Arc, Mutex,
@@ -29,7 +29,6 @@ use warpline_core::{LpId, Stream};
 use super::*;
 use crate::{
     Placement, RunError,
-    legs::{Chooser, Deciding, Legs, Traits},
     monitor::Monitor,
     run::Outcome,
     simulated::{
@@ -37,12 +36,13 @@ use crate::{
         model::{Note, Toy},
         on_all_cores, toy,
     },
+    stages::{Chooser, Deciding, Stages, Traits},
 };
 
 /// The seeds that the test runs; `SIMULATED_SEEDS` says how many others.
 const SEEDS: u64 = 1_000;
 
-/// One run, decided by the seed. Returns the number of legs.
+/// One run, decided by the seed. Returns the number of stages.
 fn simulate(seed: u64) -> u64 {
     let mut dice = Dice(Stream::for_lp(seed, LpId::new(0)));
     let mut toy = toy(&mut dice, true);
@@ -52,19 +52,19 @@ fn simulate(seed: u64) -> u64 {
     let table = (0..toy.habits.len()).map(|lp| (lp as u32 * 5) % 3).collect::<Vec<_>>();
     let placements = [Placement::Model, Placement::RoundRobin, Placement::Table(table.into())];
     let placement = placements[dice.0.below(3) as usize].clone();
-    // In every other run, LPs move from leg to leg, wherever chance sends them.
+    // In every other run, LPs move from stage to stage, wherever chance sends them.
     let balance = if dice.one_in(2) { Balance::Randomly(0.3) } else { Balance::On };
     let engine = Auto { workers: 3, placement, pin: false, balance, ..Auto::default() };
     let settings = Settings { seed, end, engine, ..Settings::default() };
     let truth = Truth::new(&toy, settings.with(Sequential::default()));
     let stop = dice.one_in(6).then(|| dice.0.below(20));
-    let legs = if dice.one_in(4) {
+    let stages = if dice.one_in(4) {
         run::<Boxed<Note>>(&toy, &settings, &truth, dice, stop)
     } else {
         run::<Inline<Note>>(&toy, &settings, &truth, dice, stop)
     };
     assert_eq!(Arc::strong_count(&toy.token), 1, "messages that were never dropped");
-    legs
+    stages
 }
 
 fn run<B: Buffer<Note> + Send>(
@@ -81,7 +81,7 @@ fn run<B: Buffer<Note> + Send>(
         Run { model: toy, settings: settings.parallel(), ranks: &ranks, started: Instant::now() };
     let deciding =
         Mutex::new(Deciding::on(&candidates, Chooser::Trials, settings.engine.balance, 1));
-    let legs = Legs::new(&run, &candidates, &deciding);
+    let stages = Stages::new(&run, &candidates, &deciding);
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
     let (stopped, begun) = (AtomicBool::new(false), AtomicU64::new(0));
     let dice = Arc::new(Mutex::new(dice));
@@ -91,11 +91,11 @@ fn run<B: Buffer<Note> + Send>(
     let mut watch =
         Watch { stop: Some(&stopped), monitor: Some(monitor.clone()), ..Watch::default() };
     let current = AtomicUsize::new(0);
-    watch.leg_end = Some(Box::new(|progress, _| {
+    watch.stage_end = Some(Box::new(|progress, _| {
         // Ordering: Relaxed; a number that this thread has written.
         let candidate = &candidates[current.load(Ordering::Relaxed)];
-        assert_eq!(monitor.workers().len(), candidate.workers, "another leg than {candidate}");
-        // A leg does not end before all LPs are made.
+        assert_eq!(monitor.workers().len(), candidate.workers, "another stage than {candidate}");
+        // A stage does not end before all LPs are made.
         if progress.committed_events == 0 {
             return false;
         }
@@ -106,27 +106,27 @@ fn run<B: Buffer<Note> + Send>(
         let ends =
             begun.load(Ordering::Relaxed) < 60 && looks.lock().expect("no panic").one_in(patience);
         if ends {
-            deciding.lock().expect("no panic in here").sharing.end_leg();
+            deciding.lock().expect("no panic in here").sharing.end_stage();
         }
         ends
     }));
-    let begin_leg = || {
+    let begin_stage = || {
         begun.fetch_add(1, Ordering::Relaxed);
         let next = dice.lock().expect("no panic in here").0.below(candidates.len() as u64) as usize;
         current.store(next, Ordering::Relaxed);
         next
     };
-    let outcome = legs.run::<B>(None, &mut watch, &begin_leg, &mut engines);
+    let outcome = stages.run::<B>(None, &mut watch, &begin_stage, &mut engines);
     drop(watch);
     let log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
     match outcome {
-        Ok((leg, _)) if leg.interrupted => {
+        Ok((stage, _)) if stage.interrupted => {
             assert!(stop.is_some());
             assert!(truth.log.outputs.starts_with(&log.outputs), "{:?}", log.outputs);
         }
-        Ok((leg, sums)) => {
-            let ids = (0..leg.cut.lps.len()).map(LpId::from_index);
-            let Outcome::Done(done) = Outcome::at_end(leg, ids, &settings.parallel()) else {
+        Ok((stage, sums)) => {
+            let ids = (0..stage.cut.lps.len()).map(LpId::from_index);
+            let Outcome::Done(done) = Outcome::at_end(stage, ids, &settings.parallel()) else {
                 panic!("LPs can be dropped")
             };
             let expected = truth.result.as_ref().expect("the sequential run ended well, too");
@@ -169,7 +169,7 @@ fn runs_that_change_engines_agree_with_the_sequential_engine() {
             std::panic::resume_unwind(payload)
         })
     };
-    if let Some(legs) = on_all_cores(0..seeds, named) {
-        assert!(legs > 2 * seeds, "hardly any hand-overs: {legs} legs");
+    if let Some(stages) = on_all_cores(0..seeds, named) {
+        assert!(stages > 2 * seeds, "hardly any hand-overs: {stages} stages");
     }
 }

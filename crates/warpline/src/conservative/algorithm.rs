@@ -11,7 +11,7 @@ use warpline_memory::Residency;
 use super::common::Common;
 use crate::{
     Conservative, Details, RunError, SynchronizationKind, Totals, crowd,
-    cut::{Cut, Ended as RunEnded, Leg, Whole},
+    cut::{Cut, Ended as RunEnded, Stage, Whole},
     event::{Buffer, Event, Message, heap_bytes},
     handling::Lp,
     monitor::Activity,
@@ -98,16 +98,16 @@ where
         A::make(common, wires)
     };
     run.carry_out(make, |algorithm: &mut A, started| {
-        let mut leg = match leg(&*algorithm, watch, started) {
-            Ok(leg) => leg,
+        let mut stage = match stage(&*algorithm, watch, started) {
+            Ok(stage) => stage,
             Err(failure) => return Outcome::failed(failure),
         };
         let common = algorithm.common();
-        let end = if leg.interrupted { None } else { VirtualTime::new(common.end).ok() };
-        common.monitor(watch, started).observe_end(end.unwrap_or(leg.last_time));
+        let end = if stage.interrupted { None } else { VirtualTime::new(common.end).ok() };
+        common.monitor(watch, started).observe_end(end.unwrap_or(stage.last_time));
         let (asked, fewer) = (run.settings.workers, settings.engine.workers);
-        leg.details.remarks.extend(crowd::remark("worker", asked, fewer));
-        Outcome::at_end(leg, common.directory.ids(), &run.settings)
+        stage.details.remarks.extend(crowd::remark("worker", asked, fewer));
+        Outcome::at_end(stage, common.directory.ids(), &run.settings)
     })
 }
 
@@ -120,11 +120,11 @@ pub(super) fn owned_by_pending<M: Model, B: Buffer<Message<M>>>(
 }
 
 /// Runs all workers, from the start or a cut to the end. Fails as the rank does.
-pub(super) fn leg<'m, M: Model + 'm, B: Send + 'm, A: Algorithm<'m, M, B>>(
+pub(super) fn stage<'m, M: Model + 'm, B: Send + 'm, A: Algorithm<'m, M, B>>(
     algorithm: &A,
     watch: &mut Watch<'_>,
     started: Instant,
-) -> Result<Leg<M, Event<B>>, Failure> {
+) -> Result<Stage<M, Event<B>>, Failure> {
     let work = |me, watch: &mut Watch<'_>| work(algorithm, me, watch, started);
     let common = algorithm.common();
     // Null messages show nothing.
@@ -160,7 +160,7 @@ fn work<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
 fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     algorithm: &A,
     results: Vec<WorkerResult<M::Lp, B, A::Counters>>,
-) -> Result<Leg<M, Event<B>>, Failure> {
+) -> Result<Stage<M, Event<B>>, Failure> {
     let common = algorithm.common();
     debug_assert!(results.len() <= common.workers(), "more workers ended than there are");
     let mut all = All::default();
@@ -185,7 +185,7 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     for worker in results {
         parts.push(Cut::new(worker.lps, worker.left));
     }
-    Ok(Leg {
+    Ok(Stage {
         interrupted: all.is_interrupted || all.is_too_late,
         is_too_late: all.is_too_late,
         last_time: all.last_time,

@@ -39,7 +39,7 @@ const SPINS_FEW: u32 = 16;
 /// After this number of looks, it sleeps.
 pub(super) const YIELDS: u32 = 4_000;
 
-/// What a leg begins with, unless it begins the run; and where workers note how much they have to
+/// What a stage begins with, unless it begins the run; and where workers note how much they have to
 /// do, if LPs may move.
 pub(super) type Beginning<L, B> = (Option<Cut<L, Event<B>>>, Option<Arc<Loads>>);
 

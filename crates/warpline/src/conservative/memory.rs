@@ -79,7 +79,7 @@ impl MemoryBudget {
         match self.limit {
             None => HeapMemory::not_counted::<M>(false),
             Some(_) => {
-                // A leg may end before it releases anything.
+                // A stage may end before it releases anything.
                 let now = self.owned.load(Ordering::Relaxed);
                 let taken = self.taken.load(Ordering::Relaxed);
                 debug_assert!(now <= taken, "messages own {now} of the {taken} bytes taken");

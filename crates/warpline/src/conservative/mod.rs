@@ -29,12 +29,12 @@ use warpline_core::{Fault, Model};
 
 use crate::{
     Conservative, EngineKind, RunError, SynchronizationKind, crowd,
-    cut::{Ended, Leg, Whole},
+    cut::{Ended, Stage, Whole},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
-    legs::{self, Candidate, Carrier, Chooser, Task},
     panics,
     run::{self, Failure, Ranks, Run},
     settings::Settings,
+    stages::{self, Candidate, Carrier, Chooser, Task},
     watch::Watch,
 };
 use algorithm::{Algorithm, execute, owned_by_pending};
@@ -57,38 +57,38 @@ pub(crate) fn run<M: Model>(
     }
 }
 
-/// What a leg does where times are so late, in lookaheads, that rounding may put an event and its
+/// What a stage does where times are so late, in lookaheads, that rounding may put an event and its
 /// cause into one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LateTimes {
     /// The run fails where that happens.
     Fail,
-    /// The leg ends before it can happen: another engine goes on.
-    EndLeg,
+    /// The stage ends before it can happen: another engine goes on.
+    EndStage,
 }
 
 /// Runs `model` with windows from a cut on, or from its start, until it is told to hand over.
-pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
+pub(crate) fn stage<M: Model, B: Buffer<Message<M>> + Send>(
     model: &M,
     settings: &Settings<Conservative>,
     ranks: &Ranks<'_>,
     watch: &mut Watch<'_>,
     started: Instant,
     (beginning, late_times): (Beginning<M::Lp, B>, LateTimes),
-) -> Result<Leg<M, Event<B>>, Failure> {
+) -> Result<Stage<M, Event<B>>, Failure> {
     let (mode, bytes) = (SynchronizationKind::Windows, windows::Shared::<M, B>::EVENT_BYTES);
     let make = || {
         let owned = owned_by_pending::<M, B>(beginning.0.as_ref());
         let common = Common::new(model, settings, ranks, mode, bytes, beginning)?;
         common.memory.take_over(0, owned);
         let mut shared = windows::Shared::<M, B>::make(common, None)?;
-        if late_times == LateTimes::EndLeg {
+        if late_times == LateTimes::EndStage {
             shared.leave_late_windows();
         }
         Ok(shared)
     };
     let shared = run::at_start(&settings.parallel(), make)?;
-    algorithm::leg(&shared, watch, started)
+    algorithm::stage(&shared, watch, started)
 }
 
 fn run_with<M: Model, B: Buffer<Message<M>> + Send>(
@@ -112,7 +112,7 @@ fn run_with<M: Model, B: Buffer<Message<M>> + Send>(
     let candidates = || Candidate::of(EngineKind::Conservative, workers, ranks.cores(), balance);
     let mut alone = Alone { run: &run, settings };
     let deciding = (Chooser::User, balance);
-    legs::carry_out::<M, B>(&run, from, deciding, candidates, &mut alone, watch)
+    stages::carry_out::<M, B>(&run, from, deciding, candidates, &mut alone, watch)
 }
 
 /// The engine with as many workers on each rank as can work, where the number does not change.
@@ -125,7 +125,7 @@ pub(crate) fn uncrowded(engine: &Conservative, ranks: &Ranks<'_>) -> Conservativ
     Conservative { workers, placement, pin: false, ..engine.clone() }
 }
 
-/// Carries out legs with windows.
+/// Carries out stages with windows.
 struct Alone<'r, M: Model> {
     run: &'r Run<'r, M>,
     settings: &'r Settings<Conservative>,
@@ -136,7 +136,7 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
         &mut self,
         task: Task<M, B>,
         watch: &mut Watch<'_>,
-    ) -> Result<Leg<M, Event<B>>, Failure> {
+    ) -> Result<Stage<M, Event<B>>, Failure> {
         let Task { candidate, placement, pin, cut, loads, .. } = task;
         let Candidate { engine, workers } = candidate;
         debug_assert_eq!(engine, EngineKind::Conservative, "A16: a candidate is named so");
@@ -144,7 +144,7 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
         let engine = Conservative { workers, placement, pin, ..settings.engine.clone() };
         let &Run { model, ranks, started, .. } = self.run;
         let beginning = ((cut, loads), LateTimes::Fail);
-        leg(model, &settings.with(engine), ranks, watch, started, beginning)
+        stage(model, &settings.with(engine), ranks, watch, started, beginning)
     }
 }
 

@@ -1,5 +1,5 @@
 //! What a copy of a state takes, measured by those who may choose how states are saved: the
-//! sequential engine between two legs, and Time Warp at a new GVT.
+//! sequential engine between two stages, and Time Warp at a new GVT.
 
 use std::{hint::black_box, time::Instant};
 

@@ -1,7 +1,7 @@
 //! Whether LPs are to move, and where to: the part of load sharing that all engines have.
 //!
-//! Called by [`LoadSharing`](super::LoadSharing) for engines that move LPs between two legs, and by
-//! Time Warp, which moves them at any time.
+//! Called by [`LoadSharing`](super::LoadSharing) for engines that move LPs between two stages, and
+//! by Time Warp, which moves them at any time.
 
 use super::{borders, sampler::Measured};
 use crate::counted::counted;

@@ -2,10 +2,10 @@
 //!
 //! Workers measure how long their LPs take ([`Sampler`]), and the first one looks now and then
 //! whether the busiest worker has much more to do than the mean ([`LoadSharing::look`]). If that
-//! stays so, the leg ends ([`legs`](crate::legs)), and the next one begins with another placement:
-//! the LPs keep their order, from the first LP of the first worker to the last one of the last, and
-//! only the borders between workers move ([`borders`]). So LPs that were neighbors mostly stay
-//! neighbors, and none moves without need.
+//! stays so, the stage ends ([`stages`](crate::stages)), and the next one begins with another
+//! placement: the LPs keep their order, from the first LP of the first worker to the last one of
+//! the last, and only the borders between workers move ([`borders`]). So LPs that were neighbors
+//! mostly stay neighbors, and none moves without need.
 //!
 //! Nothing here knows models or engines, and time is what the caller says, so the tests play runs
 //! without running anything.
@@ -28,7 +28,7 @@ use crate::{Placement, settings::Balance};
 pub(crate) use balancer::{Balancer, Told};
 pub(crate) use sampler::{Gathered, Loads, Measured, Sampler, is_suspicious, most_by_mean};
 
-/// Measured windows of each worker before the first look of a leg, and between two looks.
+/// Measured windows of each worker before the first look of a stage, and between two looks.
 const SAMPLES_FIRST: u64 = 12;
 const SAMPLES_MORE: u64 = 4;
 /// The time between two moves at random, in seconds.
@@ -38,16 +38,16 @@ const PERIOD_RANDOM: f64 = 1e-3;
 #[derive(Debug)]
 pub(crate) struct LoadSharing {
     balance: Balance,
-    /// What the workers of this leg measure.
+    /// What the workers of this stage measure.
     loads: Option<Arc<Loads>>,
     workers: usize,
-    /// When the leg was asked for, and when its first events were committed; in seconds.
+    /// When the stage was asked for, and when its first events were committed; in seconds.
     asked: f64,
     began: Option<f64>,
     /// Measured windows at the last look.
     samples: u64,
     balancer: Balancer,
-    /// Whether the leg ends so that LPs can move.
+    /// Whether the stage ends so that LPs can move.
     is_due: bool,
     /// By number of workers: the placement in force, if it is not the user's.
     tables: Vec<(usize, Arc<[u32]>)>,
@@ -74,9 +74,9 @@ impl LoadSharing {
         self.balancer.told()
     }
 
-    /// A leg begins with this number of workers, at this time. Returns what its workers
+    /// A stage begins with this number of workers, at this time. Returns what its workers
     /// fill in, and the placement if it is not the user's.
-    pub(crate) fn begin_leg(
+    pub(crate) fn begin_stage(
         &mut self,
         workers: usize,
         time: f64,
@@ -98,8 +98,8 @@ impl LoadSharing {
         (self.loads.clone(), table.map(|(_, table)| Placement::Table(Arc::clone(table))))
     }
 
-    /// Called again and again during a leg, when it has committed events. Returns whether it is to
-    /// end, so that LPs can move.
+    /// Called again and again during a stage, when it has committed events. Returns whether it is
+    /// to end, so that LPs can move.
     pub(crate) fn look(&mut self, time: f64) -> bool {
         let Some(loads) = &self.loads else { return false };
         if self.is_due {
@@ -124,13 +124,13 @@ impl LoadSharing {
         self.is_due
     }
 
-    /// Ends the leg so that LPs can move.
+    /// Ends the stage so that LPs can move.
     #[cfg(test)]
-    pub(crate) const fn end_leg(&mut self) {
+    pub(crate) const fn end_stage(&mut self) {
         self.is_due = true;
     }
 
-    /// Finds another placement, from what the workers of the last leg have measured.
+    /// Finds another placement, from what the workers of the last stage have measured.
     fn replace(&mut self, loads: &Loads, time: f64) {
         let measured = loads.take();
         if !self.is_due || measured.is_empty() {

@@ -26,7 +26,7 @@ pub(crate) fn is_suspicious(spent: Duration, usual: f64) -> bool {
     spent > LONG && spent.as_nanos() as f64 > LONG_BY_MEAN * usual
 }
 
-/// How much there is to do, for all workers of a leg.
+/// How much there is to do, for all workers of a stage.
 #[derive(Debug)]
 pub(crate) struct Loads {
     workers: Box<[CachePadded<Load>]>,
@@ -191,7 +191,7 @@ impl<'l> Sampler<'l> {
         loads.workers[self.me].samples.store(self.samples, Ordering::Relaxed);
     }
 
-    /// Gives what was measured to whoever places the LPs of the next leg; `lps` are those of this
+    /// Gives what was measured to whoever places the LPs of the next stage; `lps` are those of this
     /// worker.
     pub(crate) fn hand_in(&self, lps: &[LpId]) {
         let Some(loads) = self.loads else { return };

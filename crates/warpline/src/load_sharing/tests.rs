@@ -18,7 +18,7 @@ fn play(
     let mut sharing = LoadSharing::new(Balance::On, 1);
     let (mut time, mut seen) = (0.0, Vec::new());
     while time < seconds {
-        let (loads, placement) = sharing.begin_leg(workers, time);
+        let (loads, placement) = sharing.begin_stage(workers, time);
         let loads = loads.expect("there are several workers");
         let table: Vec<usize> = match placement {
             Some(Placement::Table(table)) => table.iter().map(|&worker| worker as usize).collect(),
@@ -99,7 +99,7 @@ fn what_cannot_be_shared_is_left() {
 #[test]
 fn nothing_is_measured_in_vain() {
     let mut sharing = LoadSharing::new(Balance::On, 1);
-    assert!(sharing.begin_leg(1, 0.0).0.is_none());
+    assert!(sharing.begin_stage(1, 0.0).0.is_none());
     let mut sharing = LoadSharing::new(Balance::Off, 1);
-    assert!(sharing.begin_leg(2, 0.0).0.is_none() && !sharing.look(1.0));
+    assert!(sharing.begin_stage(2, 0.0).0.is_none() && !sharing.look(1.0));
 }

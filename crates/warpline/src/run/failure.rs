@@ -57,7 +57,7 @@ pub(crate) fn failed_at_start(error: RunError) -> Failure {
     Some(Box::new((FailureOrder::Start(LpId::new(0)), error)))
 }
 
-/// Makes what a leg begins with. The model has a say in that, and may panic.
+/// Makes what a stage begins with. The model has a say in that, and may panic.
 pub(crate) fn at_start<T>(
     settings: &Parallel<'_>,
     make: impl FnOnce() -> Result<T, RunError>,

@@ -30,7 +30,7 @@ use warpline_net::{Malformed, NetError};
 
 use crate::{
     ConfigError, Details, Report, RunError, Totals,
-    cut::{Cut, Ended, Leg, Rest, Whole},
+    cut::{Cut, Ended, Rest, Stage, Whole},
     event::{Buffer, Event, Message},
     panics,
     settings::Parallel,
@@ -65,13 +65,13 @@ pub(crate) enum Outcome<M: Model> {
 }
 
 impl<M: Model> Outcome<M> {
-    /// The outcome where a leg has come to the end of the run; `ids` are the LPs of this rank.
+    /// The outcome where a stage has come to the end of the run; `ids` are the LPs of this rank.
     pub(crate) fn at_end<B: Buffer<Message<M>>>(
-        leg: Leg<M, Event<B>>,
+        stage: Stage<M, Event<B>>,
         ids: impl Iterator<Item = LpId>,
         settings: &Parallel<'_>,
     ) -> Self {
-        let Leg { interrupted, last_time, totals, details, cut, .. } = leg;
+        let Stage { interrupted, last_time, totals, details, cut, .. } = stage;
         let ids: Vec<_> = ids.take(cut.lps.len()).collect();
         let digest = cut.digest(&ids);
         let totals = Totals { digest, ..totals };

@@ -103,7 +103,7 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
     #[cold]
     pub(crate) fn note_pending(&mut self, events: u64) {
         let progress = self.progress(self.now);
-        if self.watch.ends_leg(&progress, Hint::Pending(events)) {
+        if self.watch.ends_stage(&progress, Hint::Pending(events)) {
             // Ordering: Relaxed, as below.
             self.stop.soon.store(true, Ordering::Relaxed);
         }
@@ -112,7 +112,7 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
     /// Whether the time is measured that the worker takes to handle the events of a window: those
     /// of one window in a few.
     pub(crate) const fn measures(&self, window: u64) -> bool {
-        self.watch.leg_end.is_some() && window % MEASURED == 2
+        self.watch.stage_end.is_some() && window % MEASURED == 2
     }
 
     /// The worker has handled so many events since then, and has done nothing else.
@@ -182,7 +182,7 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
     fn look_at(&mut self, now: Instant) {
         let mut stops = self.stopped.is_some() || self.watch.stopped();
         let progress = self.progress(self.now);
-        if self.watch.ends_leg(&progress, Hint::Handling(self.handling.rate())) {
+        if self.watch.ends_stage(&progress, Hint::Handling(self.handling.rate())) {
             // Ordering: Relaxed, as below. What was handled of the window is kept.
             self.stop.soon.store(true, Ordering::Relaxed);
         }

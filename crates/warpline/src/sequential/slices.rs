@@ -60,12 +60,12 @@ where
             }
             self.show();
             let progress = self.progress();
-            if const { handling::copies_much::<M>() } && watch.leg_end.is_some() {
+            if const { handling::copies_much::<M>() } && watch.stage_end.is_some() {
                 copies.look(|| self.copy_state());
             }
             let pending = self.sender.pending.len() as u64;
             let hint = Hint::Sequential { pending, copying: copies.each() };
-            if watch.ends_leg(&progress, hint)
+            if watch.ends_stage(&progress, hint)
                 || timer.takes_observation() && watch.observe(&progress).is_break()
             {
                 return Ok(true);
@@ -79,7 +79,7 @@ where
         handling::copy_in_vain(&self.lps[lp.index()].state)
     }
 
-    /// Shows a monitor how far a leg has come.
+    /// Shows a monitor how far a stage has come.
     pub(super) fn show(&self) {
         if let Some(board) = &self.board {
             board[0].report(0, self.now, (self.committed - self.counted_before, 0));

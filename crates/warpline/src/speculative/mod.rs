@@ -71,10 +71,9 @@ use warpline_memory::Residency;
 
 use crate::{
     Details, EngineKind, Sequential, Speculative, Totals,
-    cut::{Cut, Ended, Leg, Whole},
+    cut::{Cut, Ended, Stage, Whole},
     event::{Boxed, Buffer, Event as PlainEvent, INLINE_BYTES_MAX, Inline, Message},
     handling::Lp,
-    legs::{self, Candidate, Carrier, Chooser, Task},
     load_sharing::Loads,
     monitor::Activity,
     run::{
@@ -84,6 +83,7 @@ use crate::{
     },
     sequential,
     settings::Settings,
+    stages::{self, Candidate, Carrier, Chooser, Task},
     watch::Watch,
 };
 use costs::Costs;
@@ -132,10 +132,10 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     let candidates = || Candidate::of(EngineKind::Speculative, workers, ranks.cores(), balance);
     let mut alone = Alone { run: &run, settings, widths: FoundWidths::default() };
     let deciding = (Chooser::User, balance);
-    legs::carry_out::<M, B>(&run, from, deciding, candidates, &mut alone, watch)
+    stages::carry_out::<M, B>(&run, from, deciding, candidates, &mut alone, watch)
 }
 
-/// Carries out legs on this engine.
+/// Carries out stages on this engine.
 struct Alone<'r, M: Model> {
     run: &'r Run<'r, M>,
     settings: &'r OwnSettings,
@@ -147,47 +147,47 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
         &mut self,
         task: Task<M, B>,
         watch: &mut Watch<'_>,
-    ) -> Result<Leg<M, PlainEvent<B>>, Failure> {
+    ) -> Result<Stage<M, PlainEvent<B>>, Failure> {
         let Task { candidate: Candidate { engine, workers }, number, .. } = task;
         let Task { placement, pin, cut, loads, .. } = task;
         let settings = self.settings;
         let &Run { model, ranks, started, .. } = self.run;
         if engine == EngineKind::Sequential {
             let settings = &settings.with(Sequential::default());
-            return sequential::leg(model, settings, watch, started, cut)
+            return sequential::stage(model, settings, watch, started, cut)
                 .map_err(run::failed_at_start);
         }
         debug_assert_eq!(engine, EngineKind::Speculative, "A16: a candidate is named so");
         let engine = Speculative { workers, placement, pin, ..settings.engine.clone() };
         let beginning = Beginning { cut, width: self.widths.take(number), loads };
-        let (leg, width) =
-            self::leg(model, &settings.with(engine), ranks, watch, started, beginning)?;
+        let (stage, width) =
+            self::stage(model, &settings.with(engine), ranks, watch, started, beginning)?;
         self.widths.keep(number, width);
-        Ok(leg)
+        Ok(stage)
     }
 }
 
-/// A leg, and what it has found out about widths.
-pub(crate) type LegAndWidth<M, B> = (Leg<M, PlainEvent<B>>, Option<FoundWidth>);
+/// A stage, and what it has found out about widths.
+pub(crate) type StageAndWidth<M, B> = (Stage<M, PlainEvent<B>>, Option<FoundWidth>);
 
-/// What a leg begins with, unless it begins the run.
+/// What a stage begins with, unless it begins the run.
 pub(crate) struct Beginning<M: Model, B> {
     pub(crate) cut: Option<Cut<M::Lp, PlainEvent<B>>>,
-    /// The widths that another leg has found.
+    /// The widths that another stage has found.
     pub(crate) width: Option<FoundWidth>,
     /// Where workers note how much they have to do.
     pub(crate) loads: Option<Arc<Loads>>,
 }
 
 /// Runs `model` from a cut on, or from its start, until it is told to hand over.
-pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
+pub(crate) fn stage<M: Model, B: Buffer<Message<M>> + Send>(
     model: &M,
     settings: &OwnSettings,
     ranks: &Ranks<'_>,
     watch: &mut Watch<'_>,
     started: Instant,
     beginning: Beginning<M, B>,
-) -> Result<LegAndWidth<M, B>, Failure> {
+) -> Result<StageAndWidth<M, B>, Failure> {
     let make = || Shared::new(model, settings, ranks, beginning);
     let shared = run::at_start(&settings.parallel(), make)?;
     all_workers(&shared, watch, started)
@@ -198,7 +198,7 @@ fn all_workers<M: Model, B: Buffer<Message<M>> + Send>(
     shared: &Shared<'_, M, B>,
     watch: &mut Watch<'_>,
     started: Instant,
-) -> Result<LegAndWidth<M, B>, Failure> {
+) -> Result<StageAndWidth<M, B>, Failure> {
     let work = |me, watch: &mut Watch<'_>| work(shared, me, watch, started);
     watch.show(&shared.shown);
     let refused = || shared.resize.set_broken();
@@ -209,7 +209,7 @@ fn all_workers<M: Model, B: Buffer<Message<M>> + Send>(
 /// What a worker returns at its end.
 struct WorkerResult<L, B> {
     lps: Vec<Lp<L>>,
-    /// How many events are left; and these themselves, if another leg may follow.
+    /// How many events are left; and these themselves, if another stage may follow.
     left: u64,
     pending: Vec<PlainEvent<B>>,
     log_end: u64,
@@ -260,7 +260,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
 fn conclude<M: Model, B: Buffer<Message<M>>>(
     shared: &Shared<'_, M, B>,
     mut results: Vec<WorkerResult<M::Lp, B>>,
-) -> Result<LegAndWidth<M, B>, Failure> {
+) -> Result<StageAndWidth<M, B>, Failure> {
     if shared.failure.is_known() {
         return Err(shared.failure.take());
     }
@@ -310,5 +310,5 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         shared.fail_to_repeat(0, None, None);
         return Err(shared.failure.take());
     }
-    Ok((Leg { interrupted, is_too_late: false, last_time, totals, details, cut }, width))
+    Ok((Stage { interrupted, is_too_late: false, last_time, totals, details, cut }, width))
 }

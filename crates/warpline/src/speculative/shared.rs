@@ -70,7 +70,7 @@ pub(super) struct Shared<'m, M: Model, B> {
     pub(super) cut: Option<Parts<M::Lp, Event<B>>>,
     /// How many events were committed before this engine began.
     pub(super) committed_before: u64,
-    /// The base width that another leg has found, and the control of widths from there.
+    /// The base width that another stage has found, and the control of widths from there.
     pub(super) width_before: Option<f64>,
     control: Mutex<Option<WidthControl>>,
     /// Where workers note how much they have to do, if LPs may move.
@@ -199,7 +199,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         mail
     }
 
-    /// The control of widths of another leg.
+    /// The control of widths of another stage.
     pub(super) fn take_control(&self) -> Option<WidthControl> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

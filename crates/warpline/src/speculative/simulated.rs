@@ -281,8 +281,8 @@ fn simulate_with<B: Buffer<Note> + Send + 'static, const BY_FIELD: bool>(
         resizes_by_field: by_field(results[0].tally.resizes.saturating_sub(2)),
         coasted: sum(|tally| tally.coasted),
     };
-    let outcome = conclude(&shared, results).map_or_else(Outcome::failed, |(leg, _)| {
-        Outcome::at_end(leg, shared.directory.ids(), &settings.parallel())
+    let outcome = conclude(&shared, results).map_or_else(Outcome::failed, |(stage, _)| {
+        Outcome::at_end(stage, shared.directory.ids(), &settings.parallel())
     });
     let log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
     if let Some(limit) = settings.memory {

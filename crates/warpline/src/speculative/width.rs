@@ -66,7 +66,7 @@ enum Mode {
     Settled,
 }
 
-/// What a leg has found out about widths, for the next one.
+/// What a stage has found out about widths, for the next one.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundWidth {
     pub(super) workers: usize,
@@ -88,12 +88,12 @@ impl FoundWidth {
     }
 }
 
-/// What the legs of a run have found out about widths, by the number of their candidate.
+/// What the stages of a run have found out about widths, by the number of their candidate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FoundWidths(Vec<(usize, FoundWidth)>);
 
 impl FoundWidths {
-    /// What a leg of a candidate begins with: what its last leg has found, or any other one.
+    /// What a stage of a candidate begins with: what its last stage has found, or any other one.
     pub(crate) fn take(&mut self, candidate: usize) -> Option<FoundWidth> {
         let own = self.0.iter().position(|(number, _)| *number == candidate);
         match own {
@@ -102,7 +102,7 @@ impl FoundWidths {
         }
     }
 
-    /// Keeps what a leg of a candidate has found.
+    /// Keeps what a stage of a candidate has found.
     pub(crate) fn keep(&mut self, candidate: usize, width: Option<FoundWidth>) {
         debug_assert!(
             self.0.iter().all(|(number, _)| *number != candidate),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use warpline_memory::BUFFERS_MAX;
 
 use super::{
-    Arrow, Gauge, Leg, Link, Phase, Recording, Sample, Span, Track,
+    Arrow, Gauge, Link, Phase, Recording, Sample, Span, Stage, Track,
     recorder::{Kind, NO_LP, Record, Recorder, SLICE_BITS, Stamp},
 };
 
@@ -50,14 +50,14 @@ impl Alignment {
 /// Makes a recording of what these workers wrote, who are in the order of their places.
 pub(super) fn assemble<'r>(
     recorders: impl Iterator<Item = &'r mut Recorder>,
-    legs: Vec<Leg>,
+    stages: Vec<Stage>,
     meetings: &[Vec<Meeting>],
     nanoseconds_per_tick: f64,
 ) -> Recording {
     let recorders: Vec<_> = recorders.collect();
     let level = recorders.iter().map(|recorder| recorder.level()).max().unwrap_or(0);
     let mut recording =
-        Recording { legs, one_of: 1 << level, slice: 1 << SLICE_BITS, ..Recording::default() };
+        Recording { stages, one_of: 1 << level, slice: 1 << SLICE_BITS, ..Recording::default() };
     // Of two ranks, each may be wrong by as much.
     let error = meetings.iter().flatten().map(|meeting| 2 * meeting.error).max();
     recording.clock_error = error.unwrap_or(0);
@@ -94,7 +94,7 @@ impl Recording {
             }
             track.samples.iter_mut().for_each(|sample| change(&mut sample.at));
         }
-        self.legs.iter_mut().for_each(|leg| change(&mut leg.begin));
+        self.stages.iter_mut().for_each(|stage| change(&mut stage.begin));
         change(&mut self.end);
         change(&mut self.slice);
         change(&mut self.clock_error);

@@ -40,8 +40,8 @@ pub(crate) use recorder::{Recorder, Stamp, Tape};
 const MEMORY: u64 = 4 << 20;
 /// A worker has room for this many records at the least.
 const RECORDS_MIN: usize = 4096;
-/// More legs than this are not noted.
-const LEGS_MAX: usize = 4096;
+/// More stages than this are not noted.
+const STAGES_MAX: usize = 4096;
 
 /// What a worker does for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -184,7 +184,7 @@ pub struct Arrow {
 
 /// A part of a run on one engine.
 #[derive(Clone, Debug)]
-pub struct Leg {
+pub struct Stage {
     /// The engine and its workers, as people read it.
     pub name: String,
     /// Nanoseconds since the run began.
@@ -199,7 +199,7 @@ pub struct Recording {
     /// In no order.
     pub arrows: Vec<Arrow>,
     /// Where a run changes engines; empty for other runs.
-    pub legs: Vec<Leg>,
+    pub stages: Vec<Stage>,
     /// When the last span ends, in nanoseconds since the run began.
     pub end: u64,
     /// For lack of room, only what began in one of this many slices of time is there: 1 if all is.
@@ -274,7 +274,7 @@ struct State {
     clock: Clock,
     /// Those that no worker has at the moment, by rank and worker.
     recorders: BTreeMap<(usize, usize), Box<Recorder>>,
-    legs: Vec<Leg>,
+    stages: Vec<Stage>,
     /// If ranks are processes: where the clocks of the others were, by rank less one, at the
     /// beginning and at the end.
     meetings: Vec<Vec<Meeting>>,
@@ -282,7 +282,7 @@ struct State {
 
 impl State {
     const fn new(clock: Clock, recorders: BTreeMap<(usize, usize), Box<Recorder>>) -> Self {
-        Self { clock, recorders, legs: Vec::new(), meetings: Vec::new() }
+        Self { clock, recorders, stages: Vec::new(), meetings: Vec::new() }
     }
 }
 
@@ -368,22 +368,22 @@ impl Timeline {
     }
 
     /// Notes that another part of the run begins.
-    pub(crate) fn begin_leg(&self, name: String) {
-        let State { clock, legs, .. } = &mut *self.state();
+    pub(crate) fn begin_stage(&self, name: String) {
+        let State { clock, stages, .. } = &mut *self.state();
         debug_assert!(
-            legs.last().is_none_or(|last| last.begin <= clock.ticks()),
-            "{name} begins before the leg before it"
+            stages.last().is_none_or(|last| last.begin <= clock.ticks()),
+            "{name} begins before the stage before it"
         );
-        if legs.len() < LEGS_MAX {
-            legs.push(Leg { name, begin: clock.ticks() });
+        if stages.len() < STAGES_MAX {
+            stages.push(Stage { name, begin: clock.ticks() });
         }
     }
 
     /// What the workers did, once the run has ended. Of a run that failed, it may be a part.
     #[must_use]
     pub fn recording(&self) -> Recording {
-        let State { clock, recorders, legs, meetings } = &mut *self.state();
+        let State { clock, recorders, stages, meetings } = &mut *self.state();
         let recorders = recorders.values_mut().map(|recorder| &mut **recorder);
-        assembly::assemble(recorders, legs.clone(), meetings, clock.nanoseconds_per_tick())
+        assembly::assemble(recorders, stages.clone(), meetings, clock.nanoseconds_per_tick())
     }
 }

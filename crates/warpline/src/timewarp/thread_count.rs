@@ -12,8 +12,8 @@ use warpline_core::{LpId, Stream};
 use crate::{
     EngineKind,
     counted::counted,
-    legs::{Candidate, Choice},
     settings::{Balance, Settings, TimeWarp},
+    stages::{Candidate, Choice},
     watch::Progress,
 };
 
@@ -49,7 +49,7 @@ impl ThreadCount {
             Balance::Randomly(share) => Some((share, Stream::for_lp(settings.seed, LpId::new(1)))),
             Balance::On | Balance::Off => None,
         };
-        let (now, committed) = (choice.begin_leg(), vec![0; candidates.len()]);
+        let (now, committed) = (choice.begin_stage(), vec![0; candidates.len()]);
         let fits = candidates.iter().position(|one| one.workers <= idle.max(1));
         let begins_with = fits.filter(|&number| number > 0);
         Some(Self { candidates, choice, at_random, committed, now, before: 0, begins_with })
@@ -67,7 +67,7 @@ impl ThreadCount {
             return None;
         }
         self.committed[self.now] += progress.committed_events - self.before;
-        (self.now, self.before) = (self.choice.begin_leg(), progress.committed_events);
+        (self.now, self.before) = (self.choice.begin_stage(), progress.committed_events);
         Some(self.candidates[self.now].workers)
     }
 

@@ -1,18 +1,18 @@
-//! A run in legs, each on one of several candidates: an engine with a number of workers, in a
+//! A run in stages, each on one of several candidates: an engine with a number of workers, in a
 //! placement that shares the load.
 //!
-//! A leg begins with the [`Cut`] that the leg before it has left, and ends at the end of the run,
-//! when [`Choice`] wants another candidate, or when [`LoadSharing`] wants LPs to move. Both look at
-//! the leg that goes on; they are the only parts that decide, and they know nothing of models and
-//! engines. All candidates commit the same events, so the legs' order never changes what is
-//! committed.
+//! A stage begins with the [`Cut`] that the stage before it has left, and ends at the end of the
+//! run, when [`Choice`] wants another candidate, or when [`LoadSharing`] wants LPs to move. Both
+//! look at the stage that goes on; they are the only parts that decide, and they know nothing of
+//! models and engines. All candidates commit the same events, so the stages' order never changes
+//! what is committed.
 //!
 //! Called by the engines that can hand over: [`auto`](crate::auto), which chooses engines, and
-//! those that choose only how many workers they use. Each of them is the [`Carrier`] of its legs.
+//! those that choose only how many workers they use. Each of them is the [`Carrier`] of its stages.
 //!
 //! # Invariants
 //!
-//! - CUT-A, in [`cut`](crate::cut): between two legs nothing is speculative.
+//! - CUT-A, in [`cut`](crate::cut): between two stages nothing is speculative.
 
 mod candidate;
 mod choice;
@@ -25,7 +25,7 @@ use crate::{
     ConfigError, Details, EngineKind, Placement, Totals, WorkerLimit,
     counted::counted,
     crowd,
-    cut::{Cut, Ended, Leg, Whole},
+    cut::{Cut, Ended, Stage, Whole},
     event::{Buffer, Event, Message},
     load_sharing::{LoadSharing, Loads},
     placement::LpDirectory,
@@ -38,16 +38,16 @@ use candidate::uncrowded;
 pub(crate) use candidate::{Candidate, Traits};
 pub(crate) use choice::Choice;
 
-/// Carries out legs on the engines of its candidates.
+/// Carries out stages on the engines of its candidates.
 pub(crate) trait Carrier<M: Model, B> {
     fn carry(
         &mut self,
         task: Task<M, B>,
         watch: &mut Watch<'_>,
-    ) -> Result<Leg<M, Event<B>>, Failure>;
+    ) -> Result<Stage<M, Event<B>>, Failure>;
 }
 
-/// A leg that is to be carried out.
+/// A stage that is to be carried out.
 pub(crate) struct Task<M: Model, B> {
     /// The candidate, and its number.
     pub(crate) candidate: Candidate,
@@ -69,7 +69,7 @@ pub(crate) enum Chooser {
     Trials,
 }
 
-/// What decides how long legs are, and what they run on.
+/// What decides how long stages are, and what they run on.
 pub(crate) struct Deciding {
     chooser: Chooser,
     pub(crate) choice: Choice,
@@ -104,7 +104,7 @@ impl Deciding {
         Self { chooser, choice, sharing, candidates, limit: None, is_too_late: false }
     }
 
-    /// The last leg has ended because times are too late for windows without rollbacks.
+    /// The last stage has ended because times are too late for windows without rollbacks.
     fn note_late_times(&mut self) {
         self.is_too_late = true;
         self.bar();
@@ -120,7 +120,7 @@ impl Deciding {
         });
     }
 
-    /// Whether the leg is over.
+    /// Whether the stage is over.
     fn look(&mut self, progress: &Progress, hint: Hint) -> bool {
         if self.limit.is_some() {
             self.bar();
@@ -155,24 +155,24 @@ pub(crate) fn carry_out<M: Model, B: Buffer<Message<M>>>(
         let start = from.as_ref().map_or_else(Start::default, Start::of);
         if balance != Balance::Off {
             let looks = Arc::clone(&deciding);
-            watch.leg_end = Some(Box::new(move |progress, hint| {
+            watch.stage_end = Some(Box::new(move |progress, hint| {
                 lock(&looks).look(&start.since(progress), hint)
             }));
         }
-        let begin_leg = || lock(&deciding).choice.begin_leg();
-        let legs = Legs::new(run, candidates, &deciding);
-        let outcome = legs.run(from.map(Whole::into_cut), watch, &begin_leg, carrier);
-        watch.leg_end = None;
-        let (mut leg, sums) = match outcome {
+        let begin_stage = || lock(&deciding).choice.begin_stage();
+        let stages = Stages::new(run, candidates, &deciding);
+        let outcome = stages.run(from.map(Whole::into_cut), watch, &begin_stage, carrier);
+        watch.stage_end = None;
+        let (mut stage, sums) = match outcome {
             Ok(done) => done,
             Err(failure) => return Outcome::failed(failure),
         };
-        sums.remark(candidates, &lock(&deciding), &mut leg.details.remarks);
+        sums.remark(candidates, &lock(&deciding), &mut stage.details.remarks);
         let workers = run.settings.workers;
         let fewer = uncrowded(workers, run.ranks.cores());
-        leg.details.remarks.extend(crowd::remark("worker", workers, fewer));
-        let ids = (0..leg.cut.lps.len()).map(LpId::from_index);
-        Outcome::at_end(leg, ids, &run.settings)
+        stage.details.remarks.extend(crowd::remark("worker", workers, fewer));
+        let ids = (0..stage.cut.lps.len()).map(LpId::from_index);
+        Outcome::at_end(stage, ids, &run.settings)
     })
 }
 
@@ -211,8 +211,8 @@ fn lock(deciding: &Mutex<Deciding>) -> MutexGuard<'_, Deciding> {
     deciding.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A run in legs.
-pub(crate) struct Legs<'r, M: Model> {
+/// A run in stages.
+pub(crate) struct Stages<'r, M: Model> {
     run: &'r Run<'r, M>,
     candidates: &'r [Candidate],
     deciding: &'r Mutex<Deciding>,
@@ -220,7 +220,7 @@ pub(crate) struct Legs<'r, M: Model> {
     placements: Vec<(usize, Placement)>,
 }
 
-impl<'r, M: Model> Legs<'r, M> {
+impl<'r, M: Model> Stages<'r, M> {
     pub(crate) const fn new(
         run: &'r Run<'r, M>,
         candidates: &'r [Candidate],
@@ -254,49 +254,49 @@ impl<'r, M: Model> Legs<'r, M> {
         Ok(placement)
     }
 
-    /// Runs leg after leg, each on the candidate that `begin_leg` names. Returns the last one, with
-    /// what all of them have counted.
+    /// Runs stage after stage, each on the candidate that `begin_stage` names. Returns the last
+    /// one, with what all of them have counted.
     pub(crate) fn run<B>(
         mut self,
         mut cut: Option<Cut<M::Lp, Event<B>>>,
         watch: &mut Watch<'_>,
-        begin_leg: &dyn Fn() -> usize,
+        begin_stage: &dyn Fn() -> usize,
         carrier: &mut dyn Carrier<M, B>,
-    ) -> Result<(Leg<M, Event<B>>, Sums), Failure> {
+    ) -> Result<(Stage<M, Event<B>>, Sums), Failure> {
         let mut sums = Sums { committed: vec![0; self.candidates.len()], ..Sums::default() };
         let committed_before = cut.as_ref().map_or(0, Cut::committed);
         let mut log_end = cut.as_ref().map_or(0, |cut| cut.log_end);
         loop {
-            let number = begin_leg();
+            let number = begin_stage();
             let task = run::at_start(&self.run.settings, || Ok(self.task(number, cut.take())?))?;
             if let Some(timeline) = &watch.timeline {
-                timeline.begin_leg(task.candidate.to_string());
+                timeline.begin_stage(task.candidate.to_string());
             }
-            let mut leg = carrier.carry(task, watch)?;
-            sums.add(number, &leg.totals, std::mem::take(&mut leg.details));
+            let mut stage = carrier.carry(task, watch)?;
+            sums.add(number, &stage.totals, std::mem::take(&mut stage.details));
             let is_stopped = watch.stopped();
             let is_left = |event: &Event<B>| event.key.time_value() < self.run.settings.end;
-            leg.interrupted &= is_stopped || leg.cut.pending.iter().any(is_left);
-            if leg.interrupted {
-                sums.reached = sums.reached.max(leg.last_time);
-                leg.last_time = sums.reached;
+            stage.interrupted &= is_stopped || stage.cut.pending.iter().any(is_left);
+            if stage.interrupted {
+                sums.reached = sums.reached.max(stage.last_time);
+                stage.last_time = sums.reached;
             }
-            if leg.interrupted && !is_stopped {
-                let committed = leg.cut.committed();
+            if stage.interrupted && !is_stopped {
+                let committed = stage.cut.committed();
                 let counted = committed_before + sums.parts.totals.committed_events;
                 assert_eq!(committed, counted, "CUT-A: lost or doubled");
-                if leg.is_too_late {
+                if stage.is_too_late {
                     lock(self.deciding).note_late_times();
                 }
                 // An engine without undo logs does not know where those before it ended.
-                log_end = leg.cut.log_end.max(log_end);
-                cut = Some(Cut { log_end, ..leg.cut });
+                log_end = stage.cut.log_end.max(log_end);
+                cut = Some(Cut { log_end, ..stage.cut });
                 continue;
             }
-            self.observe_end(&leg, &sums.parts.totals, watch);
-            leg.cut.log_end = leg.cut.log_end.max(log_end);
-            (leg.totals, leg.details) = (sums.parts.totals.clone(), sums.parts.details());
-            return Ok((leg, sums));
+            self.observe_end(&stage, &sums.parts.totals, watch);
+            stage.cut.log_end = stage.cut.log_end.max(log_end);
+            (stage.totals, stage.details) = (sums.parts.totals.clone(), sums.parts.details());
+            return Ok((stage, sums));
         }
     }
 
@@ -315,7 +315,7 @@ impl<'r, M: Model> Legs<'r, M> {
         let workers = candidate.workers;
         let (loads, placement) = {
             let Deciding { choice, sharing, .. } = &mut *lock(self.deciding);
-            sharing.begin_leg(workers, choice.time())
+            sharing.begin_stage(workers, choice.time())
         };
         let placement = placement.map_or_else(|| self.placement(workers), Ok)?;
         // Fewer workers than cores are better off where the system puts them.
@@ -324,7 +324,7 @@ impl<'r, M: Model> Legs<'r, M> {
     }
 
     /// Lets the observer look for the last time; it comes too late to interrupt anything.
-    fn observe_end<E>(&self, last: &Leg<M, E>, totals: &Totals, watch: &mut Watch<'_>) {
+    fn observe_end<E>(&self, last: &Stage<M, E>, totals: &Totals, watch: &mut Watch<'_>) {
         let end = VirtualTime::new(self.run.settings.end).ok();
         let _ = watch.observe(&Progress {
             virtual_time: end.filter(|_| !last.interrupted).unwrap_or(last.last_time),
@@ -336,7 +336,7 @@ impl<'r, M: Model> Legs<'r, M> {
     }
 }
 
-/// What all legs have counted.
+/// What all stages have counted.
 #[derive(Default)]
 pub(crate) struct Sums {
     parts: PartSums,
@@ -353,7 +353,7 @@ impl Sums {
         debug_assert_eq!(
             self.committed.iter().sum::<u64>(),
             self.parts.totals.committed_events,
-            "CUT-A: the legs do not add up to the run"
+            "CUT-A: the stages do not add up to the run"
         );
     }
 
@@ -399,7 +399,7 @@ mod tests {
         let model = Traits { lps: 1000, lookahead: None, copies_much: false };
         let candidates = Candidate::all(2, (2, 2), model, 1e3);
         let mut deciding = Deciding::on(&candidates, chooser, Balance::On, 1);
-        deciding.choice.begin_leg();
+        deciding.choice.begin_stage();
         (1..200_u64).any(|step| {
             let wall = Duration::from_micros(250 * step);
             let committed_events = 2500 * step;

@@ -1,4 +1,4 @@
-//! What can run a leg: an engine with a number of workers.
+//! What can run a stage: an engine with a number of workers.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use warpline_core::Model;
 use crate::{EngineKind, counted::counted, crowd, handling, settings::Balance};
 
 /// Windows do not go on to times that are so many lookaheads that rounding takes what a lookahead
-/// ensures. (A run without an end may have any times: there a leg ends before that.)
+/// ensures. (A run without an end may have any times: there a stage ends before that.)
 const LOOKAHEADS_MAX: f64 = 1e13;
 
 /// The conservative engine refuses a lookahead so short that 1 cannot be divided by it.

@@ -11,7 +11,7 @@
 //! - `Choice::note_loss`, `Choice::note_win` or `Choice::begin_counting` charges nothing:
 //!   `the_account_is_true`.
 //! - `Choice::note_loss` waits for the same time after each loss: `trials_become_rare`.
-//! - `Choice::begin_leg` begins another trial when LPs move: `a_trial_in_pieces_loses_no_more`.
+//! - `Choice::begin_stage` begins another trial when LPs move: `a_trial_in_pieces_loses_no_more`.
 //! - `Choice::judge` goes on with one that is clearly slower:
 //!   `one_that_is_clearly_slower_has_one_slice`.
 //! - `Choice::look` ends slices where nothing was committed: `a_slice_has_whole_windows`.
@@ -45,23 +45,24 @@ const START: f64 = 3.0;
 struct Played {
     /// How long it takes, in seconds.
     time: f64,
-    /// When each leg began with which candidate.
-    legs: Vec<(f64, usize)>,
+    /// When each stage began with which candidate.
+    stages: Vec<(f64, usize)>,
     choice: Choice,
 }
 
 impl Played {
     /// The part of the time from one moment to another in which a candidate ran.
     fn share_of(&self, candidate: usize, from: f64, to: f64) -> f64 {
-        let ends = self.legs.iter().skip(1).map(|leg| leg.0).chain([self.time]);
-        let own = self.legs.iter().zip(ends).filter(|(leg, _)| leg.1 == candidate);
-        own.map(|(leg, end)| (end.min(to) - leg.0.max(from)).max(0.0)).sum::<f64>() / (to - from)
+        let ends = self.stages.iter().skip(1).map(|stage| stage.0).chain([self.time]);
+        let own = self.stages.iter().zip(ends).filter(|(stage, _)| stage.1 == candidate);
+        own.map(|(stage, end)| (end.min(to) - stage.0.max(from)).max(0.0)).sum::<f64>()
+            / (to - from)
     }
 }
 
-/// A run of this number of events. It takes `handover` seconds until a leg begins, and the start of
-/// the run takes longer by the factor [`START`]. `rate` says how fast a candidate is, a time after
-/// its leg began and at a time of the run.
+/// A run of this number of events. It takes `handover` seconds until a stage begins, and the start
+/// of the run takes longer by the factor [`START`]. `rate` says how fast a candidate is, a time
+/// after its stage began and at a time of the run.
 fn play(
     choice: Choice,
     events: f64,
@@ -71,7 +72,7 @@ fn play(
     play_in_pieces(choice, events, handover, f64::INFINITY, rate)
 }
 
-/// The same, but legs of challengers end after so many seconds in any case, as where LPs move.
+/// The same, but stages of challengers end after so many seconds in any case, as where LPs move.
 fn play_in_pieces(
     mut choice: Choice,
     events: f64,
@@ -79,11 +80,11 @@ fn play_in_pieces(
     piece: f64,
     rate: impl Fn(usize, f64, f64) -> f64,
 ) -> Played {
-    let (mut time, mut committed, mut legs) = (0.0, 0.0, Vec::new());
+    let (mut time, mut committed, mut stages) = (0.0, 0.0, Vec::new());
     while committed < events {
-        let candidate = choice.begin_leg();
-        legs.push((time, candidate));
-        time += if legs.len() == 1 { START * handover } else { handover };
+        let candidate = choice.begin_stage();
+        stages.push((time, candidate));
+        time += if stages.len() == 1 { START * handover } else { handover };
         let began = time;
         loop {
             committed += rate(candidate, time - began, time) * STEP;
@@ -93,10 +94,10 @@ fn play_in_pieces(
             if committed >= events || choice.look(&progress) || is_cut {
                 break;
             }
-            assert!(time < 1e3, "the run never ends: {legs:?}");
+            assert!(time < 1e3, "the run never ends: {stages:?}");
         }
     }
-    Played { time, legs, choice }
+    Played { time, stages, choice }
 }
 
 /// Candidates whose rates stay as they are.
@@ -170,9 +171,9 @@ proptest! {
             _ => fast / 2.0,
         };
         let played = play(Choice::new(2), fast * 4.0 * at, 0.2e-3, rate);
-        prop_assert!(played.share_of(1, at + 0.05, 2.0 * at) > 0.75, "{:?}", played.legs);
+        prop_assert!(played.share_of(1, at + 0.05, 2.0 * at) > 0.75, "{:?}", played.stages);
         let end = played.time;
-        prop_assert!(played.share_of(0, 2.0 * at + 0.45, end) > 0.9, "{:?}", played.legs);
+        prop_assert!(played.share_of(0, 2.0 * at + 0.45, end) > 0.9, "{:?}", played.stages);
     }
 }
 
@@ -181,12 +182,12 @@ proptest! {
 fn slow_events_are_compared() {
     for rates in [[1e3, 0.9e3, 0.5e3], [1e3, 0.5e3, 1.9e3]] {
         let best = rates.iter().copied().fold(0.0, f64::max);
-        let Played { time, legs, .. } = play(Choice::new(3), 10.0 * best, 0.2e-3, steady(&rates));
-        assert!(time < 10.4, "{time} s, {legs:?}");
+        let Played { time, stages, .. } = play(Choice::new(3), 10.0 * best, 0.2e-3, steady(&rates));
+        assert!(time < 10.4, "{time} s, {stages:?}");
     }
 }
 
-/// What was faster when it ran last has the next leg soon, also if little has changed.
+/// What was faster when it ran last has the next stage soon, also if little has changed.
 #[test]
 fn what_was_faster_is_called_back() {
     let rate = |which: usize, _, time: f64| match which {
@@ -195,9 +196,9 @@ fn what_was_faster_is_called_back() {
         _ => 9e6,
     };
     let played = play(Choice::new(2), 30e6, 0.2e-3, rate);
-    let first = played.legs.iter().find(|&&(at, which)| at > 1.0 && which == 1);
-    assert!(first.is_some_and(|leg| leg.0 < 1.03), "{:?}", played.legs);
-    assert!(played.share_of(1, 1.05, played.time) > 0.9, "{:?}", played.legs);
+    let first = played.stages.iter().find(|&&(at, which)| at > 1.0 && which == 1);
+    assert!(first.is_some_and(|stage| stage.0 < 1.03), "{:?}", played.stages);
+    assert!(played.share_of(1, 1.05, played.time) > 0.9, "{:?}", played.stages);
 }
 
 /// When a program goes that took a core, the engine at work becomes faster, and the others are
@@ -211,7 +212,7 @@ fn a_change_of_the_rate_calls_for_trials() {
         _ => 30e6,
     };
     let played = play(Choice::new(2), 40e6, 0.2e-3, rate);
-    assert!(played.share_of(1, 1.06, played.time) > 0.9, "{:?}", played.legs);
+    assert!(played.share_of(1, 1.06, played.time) > 0.9, "{:?}", played.stages);
 }
 
 /// What the user named works, unless another one is much faster; then that one does, until
@@ -232,8 +233,8 @@ fn the_first_is_preferred() {
         0 => 20e6,
         _ => 20e6,
     };
-    let Played { legs, .. } = play(choice, 80e6, 0.2e-3, lost);
-    assert_eq!(legs.last().map(|leg| leg.1), Some(0), "{legs:?}");
+    let Played { stages, .. } = play(choice, 80e6, 0.2e-3, lost);
+    assert_eq!(stages.last().map(|stage| stage.1), Some(0), "{stages:?}");
 }
 
 /// The first engine of a large model is slow while its memory is new, and is not compared before
@@ -244,16 +245,16 @@ fn a_slow_beginning_is_waited_for() {
         0 => 20e6 * (0.2 + 0.8 * time).min(1.0),
         _ => 10e6,
     };
-    let Played { time, legs, .. } = play(Choice::new(2), 20e6 * 3.0, 0.1, rate);
-    assert!(time < 3.9, "{time} s, {legs:?}");
+    let Played { time, stages, .. } = play(Choice::new(2), 20e6 * 3.0, 0.1, rate);
+    assert!(time < 3.9, "{time} s, {stages:?}");
 }
 
 /// Where a hand-over takes longer than it could gain, there is none.
 #[test]
 fn dear_hand_overs_are_left_out() {
     let rates = [30e6, 10e6, 5e6];
-    let Played { legs, .. } = play(Choice::new(3), 30e6 * 0.3, 40e-3, steady(&rates));
-    assert_eq!(legs.len(), 1, "{legs:?}");
+    let Played { stages, .. } = play(Choice::new(3), 30e6 * 0.3, 40e-3, steady(&rates));
+    assert_eq!(stages.len(), 1, "{stages:?}");
 }
 
 /// Candidates that the user does not allow do not run, and the best one is back when it is allowed.
@@ -263,7 +264,7 @@ fn a_limit_is_kept() {
     let rates = [30e6, 16e6, 9e6];
     let (mut time, mut committed, mut wrong, mut last) = (0.0, 0.0, 0, 0);
     while time < 3.0 {
-        last = choice.begin_leg();
+        last = choice.begin_stage();
         time += 0.2e-3;
         loop {
             let first = if (1.0..2.0).contains(&time) { 2 } else { 0 };

@@ -1,4 +1,4 @@
-//! A trial: a leg on a candidate that may be slower than the incumbent, bounded by what it loses.
+//! A trial: a stage on a candidate that may be slower than the incumbent, bounded by what it loses.
 //!
 //! Called by [`Choice`](super::Choice).
 //!
@@ -11,7 +11,7 @@
 /// A trial that goes on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial {
-    /// When the leg before it was told to end, and how many events were committed by then.
+    /// When the stage before it was told to end, and how many events were committed by then.
     pub(super) asked: f64,
     pub(super) before: u64,
     /// The rate of the incumbent.

@@ -52,10 +52,10 @@ fn one_that_hardly_moves_costs_no_more() {
 #[test]
 fn a_trial_loses_what_it_may() {
     for seconds in LENGTHS {
-        let Played { time, legs, choice, .. } = run_of(seconds, &[10e6, 0.0, 1e3, 1e5]);
-        let ends = legs.iter().skip(1).map(|leg| leg.0).chain([time]);
-        let trials = legs.iter().zip(ends).filter(|(leg, _)| leg.1 != 0);
-        let longest = trials.map(|(leg, end)| end - leg.0).fold(0.0, f64::max);
+        let Played { time, stages, choice, .. } = run_of(seconds, &[10e6, 0.0, 1e3, 1e5]);
+        let ends = stages.iter().skip(1).map(|stage| stage.0).chain([time]);
+        let trials = stages.iter().zip(ends).filter(|(stage, _)| stage.1 != 0);
+        let longest = trials.map(|(stage, end)| end - stage.0).fold(0.0, f64::max);
         // Three times what it will probably lose: two ways, which end with a look, and two slices.
         let slices = 2.0 * (seconds / 400.0).clamp(SLICE_LEAST, TRIAL_SLICE_MOST);
         let most = 3.0 * (2.0 * (HANDOVER + STEP) + slices) + STEP;
@@ -67,9 +67,9 @@ fn a_trial_loses_what_it_may() {
 #[test]
 fn one_that_is_clearly_slower_has_one_slice() {
     for (rate, slices) in [(2e6, 1.0), (4e6, 2.0)] {
-        let Played { legs, .. } = run_of(10.0, &[10e6, rate]);
-        let lasted = legs[2].0 - legs[1].0 - HANDOVER - STEP;
-        let longer = lasted / choice_slice(legs[1].0);
+        let Played { stages, .. } = run_of(10.0, &[10e6, rate]);
+        let lasted = stages[2].0 - stages[1].0 - HANDOVER - STEP;
+        let longer = lasted / choice_slice(stages[1].0);
         assert!((longer - slices).abs() < 0.5, "{longer} slices at {rate}");
     }
 }
@@ -86,8 +86,8 @@ fn the_account_is_true() {
         assert!((lost - spent).abs() < looks, "{lost} s of {seconds} s, not {spent} s");
     }
     // A hand-over to a winner is paid, too.
-    let Played { legs, choice, .. } = run_of(0.05, &[10e6, 11e6]);
-    assert_eq!(legs.len(), 2, "{legs:?}");
+    let Played { stages, choice, .. } = run_of(0.05, &[10e6, 11e6]);
+    assert_eq!(stages.len(), 2, "{stages:?}");
     assert!(choice.budget.spent() > 0.0, "{:?}", choice.budget);
 }
 
@@ -109,7 +109,7 @@ fn runs_without_an_end_lose_a_share_of_the_time_so_far() {
     let mut choice = Choice::new(4);
     let (mut time, mut committed) = (0.0, 0.0);
     while time < 1.0 {
-        let candidate = choice.begin_leg();
+        let candidate = choice.begin_stage();
         time += HANDOVER;
         loop {
             committed += [10e6, 1e6, 1e4, 0.0][candidate] * STEP;
@@ -128,22 +128,22 @@ fn runs_without_an_end_lose_a_share_of_the_time_so_far() {
 /// While the winner stays, trials come more and more rarely.
 #[test]
 fn trials_become_rare() {
-    let Played { legs, .. } = run_of(20.0, &[10e6, 3e6, 5e6]);
+    let Played { stages, .. } = run_of(20.0, &[10e6, 3e6, 5e6]);
     let trials = |from: f64, to: f64| {
-        legs.iter().filter(|leg| leg.1 != 0 && (from..to).contains(&leg.0)).count()
+        stages.iter().filter(|stage| stage.1 != 0 && (from..to).contains(&stage.0)).count()
     };
-    assert!(trials(0.0, 1.0) >= 4, "{legs:?}");
-    assert!(trials(1.0, 2.0) <= 6, "{legs:?}");
-    assert!(trials(10.0, 20.0) <= 20, "{legs:?}");
+    assert!(trials(0.0, 1.0) >= 4, "{stages:?}");
+    assert!(trials(1.0, 2.0) <= 6, "{stages:?}");
+    assert!(trials(10.0, 20.0) <= 20, "{stages:?}");
 }
 
 /// Nothing is tried that cannot pay any more.
 #[test]
 fn nothing_is_tried_near_the_end() {
     for seconds in LENGTHS {
-        let Played { legs, .. } = run_of(seconds, &[10e6, 9e6, 8e6, 7e6, 6e6]);
+        let Played { stages, .. } = run_of(seconds, &[10e6, 9e6, 8e6, 7e6, 6e6]);
         let rest = seconds.min(10e-3);
-        assert!(legs.iter().all(|leg| leg.0 < seconds - rest / 2.0), "{legs:?}");
+        assert!(stages.iter().all(|stage| stage.0 < seconds - rest / 2.0), "{stages:?}");
     }
 }
 

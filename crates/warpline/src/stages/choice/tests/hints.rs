@@ -2,7 +2,7 @@
 //! dense events are.
 
 use super::*;
-use crate::{legs::choice::hints::PENDING_FEW, watch::Hint};
+use crate::{stages::choice::hints::PENDING_FEW, watch::Hint};
 
 /// Two workers with windows, the sequential engine, and one worker with windows.
 fn choice() -> Choice {
@@ -15,13 +15,13 @@ fn choice() -> Choice {
 fn few_events_need_no_windows() {
     for (each, first) in [(PENDING_FEW - 1, 1), (PENDING_FEW, 0)] {
         let mut choice = choice();
-        choice.begin_leg();
+        choice.begin_stage();
         choice.note(Hint::Pending(each));
         let is_over = choice.look(&progress(1e-3, 0.0, 1e6));
-        assert_eq!((is_over, choice.begin_leg()), (first == 1, first), "{each} events each");
+        assert_eq!((is_over, choice.begin_stage()), (first == 1, first), "{each} events each");
     }
     let mut named = Choice::preferring_the_first(2).between(|number| (1, number == 0, false));
-    named.begin_leg();
+    named.begin_stage();
     named.note(Hint::Pending(0));
     assert!(!named.look(&progress(1e-3, 0.0, 1e6)));
 }
@@ -33,14 +33,14 @@ fn few_events_need_no_windows() {
 fn windows_begin_when_they_have_events() {
     let share_of_windows = |pending: u64, after: f64, events: f64, rates: [f64; 3]| {
         let mut choice = choice();
-        choice.begin_leg();
+        choice.begin_stage();
         choice.note(Hint::Pending(PENDING_FEW - 1));
         assert!(choice.look(&progress(0.5e-3, 0.0, 1e6)));
         let (mut time, mut committed, mut in_windows) = (0.5e-3, 0.0, 0.0);
         let mut trials = None;
         // Its end cannot be seen, and trials would not pay.
         while time < 20e-3 {
-            let candidate = choice.begin_leg();
+            let candidate = choice.begin_stage();
             if candidate == 0 {
                 trials = trials.or(Some(choice.trials()));
             }
@@ -79,14 +79,14 @@ fn windows_begin_when_they_have_events() {
 #[test]
 fn what_cannot_win_is_not_tried() {
     let rates = [50e6, 20e6, 20e6];
-    let legs = |handling: Option<f64>| {
+    let stages = |handling: Option<f64>| {
         let mut choice = choice();
         choice.note(Hint::Handling(handling));
-        play(choice, 25e6, 0.2e-3, steady(&rates)).legs.len()
+        play(choice, 25e6, 0.2e-3, steady(&rates)).stages.len()
     };
-    assert_eq!(legs(Some(30e6)), 1);
-    assert!(legs(Some(45e6)) > 1);
-    assert!(legs(None) > 1);
+    assert_eq!(stages(Some(30e6)), 1);
+    assert!(stages(Some(45e6)) > 1);
+    assert!(stages(None) > 1);
 }
 
 /// Where a copy of a state takes much longer than an event, who copies is not tried: 300 ns before
@@ -116,7 +116,7 @@ fn windows_come_back_where_events_get_denser() {
         let (mut time, mut committed, mut virtual_time) = (0.0, 0.0, 0.0);
         let (mut in_windows, mut looks, mut density) = (0, 0, 1e6);
         while time < 60e-3 {
-            let candidate = choice.begin_leg();
+            let candidate = choice.begin_stage();
             time += 0.2e-3;
             loop {
                 density *= 1.0 + growth * STEP / 10e-3;

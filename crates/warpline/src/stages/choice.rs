@@ -1,7 +1,7 @@
-//! Which candidate runs the next leg, and when a leg is over.
+//! Which candidate runs the next stage, and when a stage is over.
 //!
 //! One candidate, the *incumbent*, does the work. The others are tried now and then, each for a
-//! short leg; the one that commits more events per second becomes the incumbent. What trials may
+//! short stage; the one that commits more events per second becomes the incumbent. What trials may
 //! lose, hand-overs included, is a fixed share of the time that the run will probably take
 //! ([`budget`]), and each trial is over when the clock says that it has lost its part of that
 //! ([`trial`]). If the incumbent's rate changes, because the model or the machine does, the others
@@ -60,7 +60,7 @@ const RETRY_FIRST: f64 = 0.02;
 const RETRY_SHARE: f64 = 0.1;
 const RETRY_MOST: f64 = 0.4;
 
-/// Chooses the candidates of legs.
+/// Chooses the candidates of stages.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     /// The first candidate is what the user named: another one has to be much faster.
@@ -68,7 +68,7 @@ pub(crate) struct Choice {
     known: Vec<Known>,
     incumbent: usize,
     now: Now,
-    /// The candidate of the next leg, and what that may lose if it is a trial.
+    /// The candidate of the next stage, and what that may lose if it is a trial.
     next: usize,
     limit: f64,
     /// The time as of the last look.
@@ -160,8 +160,8 @@ impl Choice {
         self.budget.spent() / self.time.max(f64::MIN_POSITIVE)
     }
 
-    /// The candidate of the leg that begins.
-    pub(crate) fn begin_leg(&mut self) -> usize {
+    /// The candidate of the stage that begins.
+    pub(crate) fn begin_stage(&mut self) -> usize {
         let (requested, before) = (self.time, self.committed);
         let is_again = self.committed > 0 && self.next == self.now.candidate;
         // A trial in which LPs have moved is still the same one.
@@ -171,7 +171,7 @@ impl Choice {
         self.next
     }
 
-    /// The bounds of the leg that begins, if it is a trial.
+    /// The bounds of the stage that begins, if it is a trial.
     fn trial(&self) -> Option<Trial> {
         let best = self.known[self.incumbent].rate.filter(|&best| best > 0.0)?;
         let (asked, before) = (self.time, self.committed);
@@ -184,7 +184,7 @@ impl Choice {
         self.time
     }
 
-    /// Whether the leg has committed events.
+    /// Whether the stage has committed events.
     pub(crate) const fn is_counting(&self) -> bool {
         self.now.slice.is_some()
     }
@@ -213,7 +213,7 @@ impl Choice {
         (self.steady, self.odd_slices, self.lag) = (rate, 0, Lag::default());
     }
 
-    /// Called again and again during a leg. Returns whether it is over.
+    /// Called again and again during a stage. Returns whether it is over.
     pub(crate) fn look(&mut self, progress: &Progress) -> bool {
         let time = progress.wall.as_secs_f64();
         debug_assert!(progress.committed_events >= self.committed, "CUT-A: events are lost");
@@ -262,11 +262,11 @@ impl Choice {
         }
     }
 
-    /// The first events of the leg are committed.
+    /// The first events of the stage are committed.
     fn begin_counting(&mut self) {
         self.now.slice = Some((self.time, self.committed));
         let handover = self.time - self.now.requested;
-        debug_assert!(handover >= 0.0, "a leg began before it was asked for");
+        debug_assert!(handover >= 0.0, "a stage began before it was asked for");
         if self.now.is_again {
             // No trial has to pay for it.
             return;

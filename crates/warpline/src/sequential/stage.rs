@@ -1,6 +1,6 @@
-//! A leg on the sequential engine: a part of a run that changes engines.
+//! A stage on the sequential engine: a part of a run that changes engines.
 //!
-//! Called by [`legs`](crate::legs), as one of the engines that hand over.
+//! Called by [`stages`](crate::stages), as one of the engines that hand over.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use warpline_core::Model;
 use super::{Once, OwnSettings, Sequential};
 use crate::{
     Details, EngineKind, RunError,
-    cut::{Cut, Leg},
+    cut::{Cut, Stage},
     event::{Buffer, Event, Message},
     monitor::{self, Activity},
     pending::{PendingFamily, PendingSet, family},
@@ -17,13 +17,13 @@ use crate::{
 };
 
 /// Runs `model` from a cut on, or from its start, until it is told to hand over.
-pub(crate) fn leg<M: Model, B: Buffer<Message<M>>>(
+pub(crate) fn stage<M: Model, B: Buffer<Message<M>>>(
     model: &M,
     settings: &OwnSettings,
     watch: &mut Watch<'_>,
     started: Instant,
     cut: Option<Cut<M::Lp, Event<B>>>,
-) -> Result<Leg<M, Event<B>>, RunError> {
+) -> Result<Stage<M, Event<B>>, RunError> {
     type Set<E> = <family::Ladder as PendingFamily>::Set<E>;
     let mut run = Sequential::<M, B, Set<_>, Once>::new(
         model,
@@ -32,7 +32,7 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>>>(
         Once(EngineKind::Sequential),
     )?;
     run.started = started;
-    // Else the monitor would show what the workers of the leg before did last.
+    // Else the monitor would show what the workers of the stage before did last.
     let board = monitor::board(1);
     board[0].show(Activity::Working);
     watch.show(&board);
@@ -50,7 +50,7 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>>>(
         run.sender.pending.drain_into(&mut pending);
         debug_assert_eq!(run.sender.pending.len(), 0, "CUT-A: an event is left behind");
     }
-    Ok(Leg {
+    Ok(Stage {
         is_too_late: false,
         interrupted,
         last_time: run.now,

@@ -88,8 +88,8 @@ impl Budget {
 
 /// How far the incumbent is behind the fastest of the others, as it was when that one ran last.
 ///
-/// What was faster gets the next leg as soon as it would have gained what the way to it takes. So a
-/// wrong guess costs no more than waiting has cost, and noise, which is paid back by the next
+/// What was faster gets the next stage as soon as it would have gained what the way to it takes. So
+/// a wrong guess costs no more than waiting has cost, and noise, which is paid back by the next
 /// slices, does not change the engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lag(f64);

@@ -31,7 +31,7 @@ impl Cores {
 fn time_of(cores: &Cores, mut choice: Option<Choice>, rates: &[f64; 5], events: f64) -> f64 {
     let (mut time, mut committed, mut first) = (0.0, 0.0, true);
     loop {
-        let candidate = choice.as_mut().map_or(0, Choice::begin_leg);
+        let candidate = choice.as_mut().map_or(0, Choice::begin_stage);
         // A hand-over is work, too.
         let mut ahead = if std::mem::take(&mut first) { 1e-3 } else { 0.25e-3 };
         let mut looked = time;

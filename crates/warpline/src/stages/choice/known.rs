@@ -1,5 +1,5 @@
 //! What is known: of a candidate, by trials and work; of the work itself, by what engines tell; and
-//! of the leg that goes on. Called by [`Choice`](super::Choice).
+//! of the stage that goes on. Called by [`Choice`](super::Choice).
 
 use super::trial::Trial;
 
@@ -55,11 +55,11 @@ impl Known {
     }
 }
 
-/// The leg that goes on.
+/// The stage that goes on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Now {
     pub(super) candidate: usize,
-    /// When the leg before it was told to end.
+    /// When the stage before it was told to end.
     pub(super) requested: f64,
     /// Events committed before it.
     pub(super) before: u64,
@@ -68,7 +68,7 @@ pub(super) struct Now {
     /// Slices so far, and the rate of the last one.
     pub(super) slices: u32,
     pub(super) last: f64,
-    /// The same candidate ran the leg before it: LPs have moved.
+    /// The same candidate ran the stage before it: LPs have moved.
     pub(super) is_again: bool,
     /// What bounds it, if it is a trial.
     pub(super) trial: Option<Trial>,

@@ -2,8 +2,8 @@
 //!
 //! Where windows were to begin a run, but have few events at its start, an engine without windows
 //! takes their place, and they theirs again if there are enough events before anything was tried:
-//! an epidemic begins with a few infected. Called by [`legs`](crate::legs) before each look, and by
-//! [`Choice`] after a slice.
+//! an epidemic begins with a few infected. Called by [`stages`](crate::stages) before each look,
+//! and by [`Choice`] after a slice.
 
 use super::{
     Choice,
