@@ -3,7 +3,12 @@
 //!
 //! This is the executive of *GTW: A Time Warp System for Shared Memory Multiprocessors* (Das,
 //! Fujimoto, Panesar, Allison, Hybinette, 1994), section 3, and what later work and measurements
-//! added to it. Begin with [`worker`], whose `turn` is the main loop; then one module per idea:
+//! added to it. Begin with [`worker`], whose `turn` is the main loop. A worker has rooms, each with
+//! its own fields: what handlers send with and the pending set ([`sending`]), the log of what it
+//! did ([`log`]), its buffers ([`store`]), GVT as it knows it ([`clock`]), limits ([`flow`]), what
+//! is set aside ([`set_aside`]), and what only some runs have ([`optional`]). What workers do is
+//! in modules that nothing imports: they add methods to the worker, and stand on the rooms. One
+//! module per idea:
 //!
 //! | module | idea |
 //! |---|---|
@@ -16,19 +21,20 @@
 //! | [`straggler`], [`rollback`] | events that come too late, and what they undo |
 //! | [`history`] | the processed list |
 //! | [`saving`] | state saving: copies, coasting forward, reverse handlers |
-//! | [`logging`] | state saving by the undo log, for fields that save what they change |
+//! | [`logging`], [`log_account`] | state saving by the undo log, for fields that save what they change |
 //! | [`choosing`], [`changing`] | which of them, and from when on |
 //! | [`gvt`], [`new_gvt`] | global virtual time: the algorithm, and the answer to a new one |
 //! | [`fossil_collection`] | events below GVT are committed, and their buffers are free again |
-//! | [`flow`], [`throttle`] | limits on optimism |
-//! | [`cancelback`] | shortage of buffers |
-//! | [`heap`] | what messages and states own on the heap |
-//! | [`moves`] | LPs that move to other workers |
-//! | [`load`] | how much LPs have to do |
+//! | [`flow`], [`throttle`], [`holding_back`] | limits on optimism, and what a held back worker does |
+//! | [`cancelback`], [`shortage`] | shortage of buffers |
+//! | [`bottom_halves`], [`filing_halves`] | mail that waits with its LP |
+//! | [`heap`], [`heap_charges`] | what messages and states own on the heap |
+//! | [`moves`], [`moving`] | LPs that move to other workers |
+//! | [`load`], [`measuring_load`] | how much LPs have to do |
 //! | [`worker_threads`], [`worker_with_heap`] | which thread runs which worker |
 //! | [`thread_count`] | how many threads work |
-//! | [`io`], [`waiting`] | I/O events, and LPs that wait for GVT |
-//! | [`remote`] | other ranks: remote events, remote anti-messages, GVT across ranks |
+//! | [`io`], [`waiting`], [`blocking`] | I/O events, and LPs that wait for GVT |
+//! | [`remote`], [`ranks`] | other ranks: remote events, remote anti-messages, GVT across ranks |
 //! | [`beginning`] | the first events, or a cut |
 //! | [`ending`], [`leaving`] | how a run ends for a worker, and what it leaves for another engine |
 //! | [`run`](mod@run), [`reporting`] | threads, progress; the report |
@@ -36,7 +42,7 @@
 //! | [`alone`] | a single worker, which is the sequential engine |
 //! | [`shared`] | what the workers of a rank share |
 //! | [`progress`] | what a worker shows, and why it is idle |
-//! | [`recording`] | what a worker tells the timeline |
+//! | [`recording`], [`trace`] | what a worker tells the timeline |
 //! | [`statistics`], [`costs`], [`diagnosis`] | what is counted and timed, and what it says |
 
 mod alone;

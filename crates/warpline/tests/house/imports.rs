@@ -3,15 +3,11 @@
 //! A module may then be read, moved and changed with nothing in mind but what it stands on. The
 //! check is made among the modules at the crate's root, and again among the modules inside each
 //! module, where a module stands for all that is in it. Imports between a module and what is inside
-//! it do not count. Circles that are there are listed, and the list may only shrink.
+//! it do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::{Problem, Source};
-
-/// Circles that are there: the module around them (a path that begins with the crate), and the
-/// names of the modules that import each other.
-pub(crate) type Known<'k> = &'k [(&'k str, &'k [&'k str])];
 
 /// A module, as the names that lead to it from the crate's root.
 type Path = Vec<String>;
@@ -25,30 +21,19 @@ struct Import<'s> {
 /// By importing module: the modules that it imports.
 type Imports<'s> = BTreeMap<&'s str, BTreeMap<&'s str, &'s Import<'s>>>;
 
-/// One problem for each module that imports itself through others, and is not listed; and one for
-/// each that is listed, and does not.
-pub(crate) fn circles(sources: &[Source], known: Known<'_>) -> Vec<Problem> {
+/// One problem for each circle of modules that import each other.
+pub(crate) fn circles(sources: &[Source]) -> Vec<Problem> {
     let crates: BTreeSet<_> = sources.iter().filter_map(crate_of).collect();
-    let mut problems = Vec::new();
-    let mut rooms = BTreeSet::new();
-    for name in crates {
+    let of_crate = |name| {
         let imports = imports_of(sources, name);
-        for (room, imports) in by_room(&imports) {
-            let room = [&[name.to_owned()], room].concat().join("/");
-            let listed = known.iter().find(|(known, _)| *known == room).map_or(&[][..], |k| k.1);
-            problems.extend(unlisted(&imports, listed));
-            problems.extend(gone(&room, &imports, listed));
-            rooms.insert(room);
-        }
-    }
-    let no_room = known.iter().filter(|(room, _)| !rooms.contains(*room));
-    problems.extend(no_room.flat_map(|(room, listed)| gone(room, &Imports::new(), listed)));
-    problems
+        by_room(&imports).values().flat_map(circles_of).collect::<Vec<_>>()
+    };
+    crates.into_iter().flat_map(of_crate).collect()
 }
 
-/// The circles that go through a module that is not listed; one circle for all modules on it.
-fn unlisted(imports: &Imports<'_>, listed: &[&str]) -> Vec<Problem> {
-    let mut seen: BTreeSet<&str> = listed.iter().copied().collect();
+/// The circles of some modules; one circle for all modules on it.
+fn circles_of(imports: &Imports<'_>) -> Vec<Problem> {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut problems = Vec::new();
     for &module in imports.keys() {
         if !seen.contains(module)
@@ -66,16 +51,6 @@ fn unlisted(imports: &Imports<'_>, listed: &[&str]) -> Vec<Problem> {
         }
     }
     problems
-}
-
-/// The modules that are listed and on no circle.
-fn gone(room: &str, imports: &Imports<'_>, listed: &[&str]) -> Vec<Problem> {
-    let is_gone = |module: &&&str| circle_through(imports, module).is_none();
-    let problem = |module: &&str| {
-        let what = format!("{module} is on no circle: take it off the list");
-        Source::new(&format!("crates/{room}"), "").problem(0, what)
-    };
-    listed.iter().filter(is_gone).map(problem).collect()
 }
 
 /// A shortest circle through a module: the modules along it, the first one again at the end.
@@ -280,8 +255,8 @@ fn branch<'t>(text: &'t str, stem: &mut Path, paths: &mut Vec<(Path, String)>) -
 mod tests {
     use super::*;
 
-    fn seen(sources: &[Source], known: Known<'_>) -> Vec<String> {
-        circles(sources, known).iter().map(|problem| problem.what.clone()).collect()
+    fn seen(sources: &[Source]) -> Vec<String> {
+        circles(sources).iter().map(|problem| problem.what.clone()).collect()
     }
 
     #[test]
@@ -292,7 +267,7 @@ mod tests {
         let b = |text| Source::new("crates/x/src/b/mod.rs", text);
         let deep = |text| Source::new("crates/x/src/b/deep.rs", text);
         let c = |text| Source::new("crates/x/src/c.rs", text);
-        let seen = |b, deep, c| seen(&[root.clone(), a.clone(), b, deep, c], &[]);
+        let seen = |b, deep, c| seen(&[root.clone(), a.clone(), b, deep, c]);
         let circle = "a circle: a imports b (crates/x/src/a.rs:3), \
                       b imports c (crates/x/src/b/deep.rs:1), c imports a (crates/x/src/c.rs:2)";
         let through_root = "use super::super::D;\n";
@@ -307,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_inside_a_module_is_seen_and_can_be_listed() {
+    fn a_circle_inside_a_module_is_seen() {
         let sources = [
             Source::new("crates/x/src/lib.rs", "mod a;\n"),
             Source::new("crates/x/src/a/mod.rs", "mod b;\nmod c;\nuse c::deep::{D as E, self};\n"),
@@ -321,12 +296,6 @@ mod tests {
         let other = "a circle: other imports b (crates/x/src/a/other.rs:1), \
                      b imports c (crates/x/src/a/b.rs:1), \
                      c imports other (crates/x/src/a/c/deep.rs:1)";
-        assert_eq!(seen(&sources, &[]), [circle, other]);
-        assert_eq!(seen(&sources, &[("x/a", &["b", "c"])]), [other]);
-        assert!(seen(&sources, &[("x/a", &["b", "c", "other"])]).is_empty());
-        // What is on no circle has to go from the list.
-        let gone = |module| format!("{module} is on no circle: take it off the list");
-        let listed: Known<'_> = &[("x/a", &["b", "c", "other", "d"]), ("y", &["z"])];
-        assert_eq!(seen(&sources, listed), [gone("d"), gone("z")]);
+        assert_eq!(seen(&sources), [circle, other]);
     }
 }
