@@ -150,6 +150,8 @@ impl GivenModel {
             lookahead: Some(self.lookahead).filter(|lookahead| *lookahead > 0.0),
             links: Some(links).filter(|links| !links.is_empty()),
             statistics: statistics.collect::<Result<_, _>>()?,
+            // A debugger shows what a handler in C had before it.
+            is_repeatable: false,
             finish: self.finish.map(|finish| self.finishing(finish, lps, parameters)),
         })
     }

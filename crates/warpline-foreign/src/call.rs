@@ -86,7 +86,8 @@ pub(super) struct Calls {
     /// Words of an event in the outbox, and how many events it has room for.
     stride: usize,
     capacity: usize,
-    pub(super) failures: Failures,
+    /// The failures, if they are kept: then each call begins with a copy of the state.
+    pub(super) failures: Option<Failures>,
 }
 
 /// An outbox on the stack.
@@ -102,10 +103,15 @@ struct Situation {
 }
 
 impl Calls {
-    pub(super) fn new(parameters: Vec<u64>, lps: usize, message_words: usize) -> Self {
+    pub(super) fn new(
+        parameters: Vec<u64>,
+        (lps, message_words): (usize, usize),
+        is_repeatable: bool,
+    ) -> Self {
         check_streams();
         let stride = HEAD + message_words;
-        Self { parameters, lps, stride, capacity: OUTBOX / stride, failures: Failures::default() }
+        let failures = is_repeatable.then(Failures::default);
+        Self { parameters, lps, stride, capacity: OUTBOX / stride, failures }
     }
 
     #[inline]
@@ -134,21 +140,13 @@ impl Calls {
         &self,
         (role, event): (Role, Option<&EventKey>),
         Situation { me, now, stream, note }: Situation,
-        state: &[u64],
+        state: Option<&[u64]>,
         message: Option<&[u64]>,
     ) {
+        let Some((failures, state)) = self.failures.as_ref().zip(state) else { return };
         let (state, message) = (state.to_vec(), message.map(<[u64]>::to_vec));
         let event = event.copied();
-        self.failures.note(Failure {
-            role,
-            event,
-            lp: me.get(),
-            now,
-            stream,
-            note,
-            state,
-            message,
-        });
+        failures.note(Failure { role, event, lp: me.get(), now, stream, note, state, message });
     }
 }
 
@@ -164,7 +162,7 @@ pub(super) fn call<S: Words, M: Words>(
     let mut outbox = [const { MaybeUninit::uninit() }; OUTBOX];
     let stream = cx.rng().words();
     let situation = Situation { me: cx.me(), now: cx.now().get(), stream, note: 0 };
-    let before = state.keep();
+    let before = calls.failures.is_some().then(|| state.keep());
     let mut context = calls.context(situation, words_of(cx.rng()), &mut outbox);
     let contents = message.map_or(ptr::null(), |message| message.get().as_ptr());
     let words = state.get_mut().as_mut_ptr();
@@ -174,7 +172,12 @@ pub(super) fn call<S: Words, M: Words>(
     if status != 0 {
         let role = if message.is_some() { Role::Handle } else { Role::Start };
         let message = message.map(Words::get);
-        calls.note_failure((role, cx.event_key()), situation, S::kept(&before), message);
+        calls.note_failure(
+            (role, cx.event_key()),
+            situation,
+            before.as_ref().map(S::kept),
+            message,
+        );
         cx.fail(format_args!("its handler failed: it returned {status}"));
         return;
     }
@@ -212,14 +215,14 @@ pub(super) fn call_reverse<S: Words, M: Words>(
     let stream = event.rng().words();
     let (now, note) = (event.now().get(), event.note());
     let situation = Situation { me: event.me(), now, stream, note };
-    let before = state.keep();
+    let before = calls.failures.is_some().then(|| state.keep());
     let mut context = calls.context(situation, words_of(event.rng()), &mut outbox);
     let words = state.get_mut().as_mut_ptr();
     // SAFETY: as in `call`.
     let status = unsafe { handler(words, message.get().as_ptr(), &raw mut context) };
     if status != 0 {
         let called = (Role::Reverse, Some(event.event_key()));
-        calls.note_failure(called, situation, S::kept(&before), Some(message.get()));
+        calls.note_failure(called, situation, before.as_ref().map(S::kept), Some(message.get()));
         // The engine catches it. No panic, because the place of one would be here.
         let failed = format!("its reverse handler failed: it returned {status}");
         panic::resume_unwind(Box::new(failed));

@@ -62,6 +62,9 @@ pub struct Description {
     pub statistics: Vec<Statistic>,
     /// What computes the results of a run, if it has any beside the states.
     pub finish: Option<Finish>,
+    /// Whether what a handler had before it is kept, should it fail, so that the caller can repeat
+    /// it. That costs a copy of the state at each event.
+    pub is_repeatable: bool,
 }
 
 /// Computes the results of a run from the states of all LPs at its end, one LP's words after the
@@ -135,7 +138,8 @@ impl ForeignModel {
             ConfigError::check(word + kind.words() <= *state_words, name, word, &allowed)?;
         }
         let parameters = std::mem::take(&mut description.parameters);
-        let calls = Calls::new(parameters, description.lps, description.message_words);
+        let sizes = (description.lps, description.message_words);
+        let calls = Calls::new(parameters, sizes, description.is_repeatable);
         Ok(Self(Arc::new(Inner { description, links, calls, states: Mutex::default() })))
     }
 
@@ -164,10 +168,10 @@ impl ForeignModel {
         &self.0.description.name
     }
 
-    /// What failed in its runs.
+    /// What failed in its runs, if that is kept.
     #[must_use]
-    pub fn failures(&self) -> &Failures {
-        &self.0.calls.failures
+    pub fn failures(&self) -> Option<&Failures> {
+        self.0.calls.failures.as_ref()
     }
 
     /// The states at the end of the last run; none if there was no such run.

@@ -180,6 +180,7 @@ fn describe(
         links: None,
         statistics: Vec::new(),
         finish: None,
+        is_repeatable: true,
     }
 }
 
@@ -308,7 +309,7 @@ fn a_failure_can_be_repeated() {
 
 fn failure_of(foreign: &ForeignModel, error: RunError) -> Failure {
     let RunError::Model(ModelError { place, .. }) = error else { panic!("{error}") };
-    foreign.failures().at(&place).expect("a handler failed")
+    foreign.failures().and_then(|kept| kept.at(&place)).expect("a handler failed")
 }
 
 fn reversing() -> Engine {

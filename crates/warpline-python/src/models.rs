@@ -120,10 +120,10 @@ pub(crate) enum Foreign {
 }
 
 impl Foreign {
-    fn failures(&self) -> &Failures {
+    fn failures(&self) -> Option<&Failures> {
         match self {
             Self::Model(model) => model.failures(),
-            Self::World(world) => world.failures(),
+            Self::World(world) => Some(world.failures()),
         }
     }
 
@@ -167,7 +167,7 @@ impl Made {
         };
         let raised = exception(py, &error)?;
         let place = error.place_in_run();
-        if let Some(failure) = place.and_then(|place| self.foreign.failures().at(place)) {
+        if let Some(failure) = place.and_then(|place| self.foreign.failures()?.at(place)) {
             raised.value(py).setattr("_failure", told(py, &failure))?;
         }
         Err(raised)
@@ -249,6 +249,7 @@ fn foreign(
         name: model.name,
         statistics: model.statistics.into_iter().map(statistic).collect::<Result<_, _>>()?,
         finish: finishing.as_ref().map(Finishing::of),
+        is_repeatable: true,
     };
     // SAFETY: the handlers are compiled with checks of bounds, hold no state of their own, and
     // return every exception as a status; Python keeps them and their data until the run is over.
