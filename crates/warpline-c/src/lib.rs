@@ -7,7 +7,7 @@
 //! # Invariants
 //!
 //! - **C-A.** The types with `repr(C)` here are those of the header with the same names, field by
-//!   field; [`INTERFACE`] is another number wherever they change.
+//!   field; `INTERFACE` is another number wherever they change.
 //! - **C-B.** No mistake of a caller that can be seen is undefined: a null pointer, a text that is
 //!   not UTF-8 or a number out of its range is an error with words.
 

@@ -2,9 +2,9 @@
 //!
 //! Each LP has two lists, *live* and *expired*. Senders append to the live one, under a short lock.
 //! The LP's worker exchanges the two, and files what the expired one has
-//! ([`Worker::exchange_halves`]). Both are in the LP's own memory, if it has some; where workers
-//! have memory of their own and LPs have none, a list would grow in that of whoever fills it, so
-//! the settings refuse that.
+//! ([`filing_halves`](super::filing_halves)). Both are in the LP's own memory, if it has some;
+//! where workers have memory of their own and LPs have none, a list would grow in that of whoever
+//! fills it, so the settings refuse that.
 //!
 //! The paper's workers look at all their LPs for mail. Ours get a *notice* of each event, through
 //! the same inbox that would have had the event otherwise, and at the same time. So all that is

@@ -12,7 +12,7 @@
 //! | the throttle | the cost of recent rollbacks, see [`Throttle`] |
 //! | the squeeze | a shortage of buffers, see [`cancelback`](super::cancelback) |
 //! | the processed list | its length, see [`history_max`] |
-//! | free buffers | F_free1 and F_free2 (GTW, 3.4), see [`Worker::hold_back`] |
+//! | free buffers | F_free1 and F_free2 (GTW, 3.4), see [`holding_back`](super::holding_back) |
 //! | the credit | how many remote events may still be sent, see [`remote`](super::remote) |
 //!
 //! # Invariants

@@ -1,7 +1,7 @@
 //! What a worker tells the [`Timeline`](crate::timeline::Timeline) of the run, if there is one.
 //!
-//! Called by the modules that do what is told. A worker without a [`Trace`] tells nothing, and asks
-//! once per batch, rollback, canceled event and GVT whether it has one.
+//! Called by the modules that do what is told. A worker without a [`Trace`](super::trace::Trace)
+//! tells nothing, and asks once per batch, rollback, canceled event and GVT whether it has one.
 //!
 //! An arrow to a straggler's rollback begins in the batch that sent the straggler. Each worker
 //! notes, by buffer, the stamp of the batch that an event comes from, if that batch is kept. Blocks

@@ -1,7 +1,7 @@
 //! Errors of a run that are nobody's event: what the settings ask of the model, and faults of it
 //! outside of any event.
 //!
-//! Called by [`run`](super::run) and [`alone`](super::alone).
+//! Called by [`run`](mod@super::run) and [`alone`](super::alone).
 
 use warpline_core::{Fault, Model};
 

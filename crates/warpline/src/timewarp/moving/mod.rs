@@ -15,7 +15,7 @@
 //!
 //! Mail that comes to a worker after the LP has left is passed on to the LP's new worker. An
 //! anti-message is sent where its event was sent, wherever the LP is by then, and finds the same
-//! way. The next batch is announced [`SETTLED`] rounds after this one.
+//! way. The next batch is announced [`SETTLED`](super::moves) rounds after this one.
 //!
 //! Called by [`new_gvt`](super::new_gvt) once per round, and by [`receiving`](super::receiving).
 //! Only a run of one rank moves LPs: between ranks the message of an event would have to follow the
@@ -58,8 +58,8 @@
 //! adopts round *r + 1*; or round *r + 2* at *b* itself, which knows a new LP's place when it has
 //! come. So it is pushed before the sender's report in round *r + 3*. *a* finds it before its own
 //! report in round *r + 4* (GVT-3) and passes it on; *b* files it before its report in round
-//! *r + 5*. The next batch is announced in round *r* + [`SETTLED`] at the earliest, and LPs leave a
-//! round later.
+//! *r + 5*. The next batch is announced in round *r* + [`SETTLED`](super::moves) at the earliest,
+//! and LPs leave a round later.
 //!
 //! # Why GVT counts all of it
 //!
@@ -69,10 +69,11 @@
 //! first worker, as it were, and sent by it again, before its report. Kept mail is in the report of
 //! the worker that keeps it.
 //!
-//! An anti-message counts as what is *just before* its key ([`Bound::before`]). When all mail came
-//! at the second hand at the latest, a worker could look whether an event at GVT is still canceled
-//! by looking at its mail first. When mail is passed on, it may be at another worker, so GVT does
-//! not reach the key before.
+//! An anti-message counts as what is *just before* its key
+//! ([`Bound::before`](super::gvt::Bound::before)). When all mail came at the second hand at the
+//! latest, a worker could look whether an event at GVT is still canceled by looking at its mail
+//! first. When mail is passed on, it may be at another worker, so GVT does not reach the key
+//! before.
 //!
 //! # References
 //!
