@@ -1,5 +1,5 @@
 //! The event graph: bounded first-in-first-out edges between the nodes of a static graph, over all
-//! workers of all ranks. Beside it, [`runtime`]: atomic threads and split-phase operations.
+//! workers of all ranks.
 //!
 //! A node belongs to one worker, and an edge to the worker of the node that it leads to. Each
 //! worker has a handle, [`EventGraph`], which only it uses. Events between nodes of one worker are
@@ -23,7 +23,6 @@
 //! | `hub`         | the mailboxes of a rank's workers, and whether all of them are idle      |
 //! | `batch`       | the aggregation of items for another worker of the rank                  |
 //! | `split_phase` | the operations as futures                                                |
-//! | [`runtime`]   | a runtime for asynchronous programs, which does not use the event graph  |
 //!
 //! # Invariants
 //!
@@ -67,7 +66,6 @@ mod item;
 mod min_cut;
 mod partition;
 mod plan;
-pub mod runtime;
 mod schedule;
 mod split_phase;
 mod topology;

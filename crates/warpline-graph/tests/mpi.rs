@@ -10,11 +10,9 @@ mod random_graph;
 use std::{env, process::exit, thread, time::Instant};
 
 use random_graph::Numbers;
-use warpline_graph::{
-    EventGraph, Hub, NodeId, Plan, Remote, Techniques, Topology, blocks,
-    runtime::{Counter, Place, Runtime, Worker},
-};
+use warpline_graph::{EventGraph, Hub, NodeId, Plan, Remote, Techniques, Topology, blocks};
 use warpline_net::{Address, Aggregation, MpiTransport, Parcel, Transport, launched_by_mpi};
+use warpline_runtime::{Counter, Place, Runtime, Worker};
 
 /// Workers of each rank.
 const PORTS: usize = 2;

@@ -2,12 +2,12 @@
 //! next run, and rank 0 writes the rows.
 //!
 //! Runs differ in length, so nobody shares them out beforehand. This is a program of the runtime
-//! of `warpline_graph`: rank 0 has the queue of runs and two threads that any rank may invoke, one
-//! that takes the next run from the queue and one that writes a row. Both are atomic, so they need
-//! no locks; what a rank invokes is split-phase, so it goes on with its other runs meanwhile. Runs
-//! themselves are on threads of the system, because they take seconds. A [`Scheduler`] of our own
-//! turns one that has ended into the next request. Called by [`sweep`](super), which has checked
-//! everything.
+//! of `warpline_runtime`: rank 0 has the queue of runs and two threads that any rank may invoke,
+//! one that takes the next run from the queue and one that writes a row. Both are atomic, so they
+//! need no locks; what a rank invokes is split-phase, so it goes on with its other runs meanwhile.
+//! Runs themselves are on threads of the system, because they take seconds. A [`Scheduler`] of our
+//! own turns one that has ended into the next request. Called by [`sweep`](super), which has
+//! checked everything.
 //!
 //! # Invariants
 //!
@@ -33,8 +33,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use warpline_graph::runtime::{Runtime, RuntimeError, Scheduler, Thread, Worker};
 use warpline_net::{Address, Aggregation, Transport};
+use warpline_runtime::{Runtime, RuntimeError, Scheduler, Thread, Worker};
 
 use super::Sweep;
 use crate::{failure::Failure, progress::Caller, table::Row};

@@ -25,7 +25,7 @@
 //! # References
 //!
 //! C.-P. Wen and K. Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995, section
-//! 3.2. The schedulers of [`runtime`](crate::runtime) are for threads of programs.
+//! 3.2. The schedulers of `warpline-runtime` are for threads of programs.
 
 mod fifo;
 mod lifo;

@@ -9,11 +9,11 @@ use std::{
     thread,
 };
 
-use warpline_graph::runtime::{
-    Counter, Place, Refusal, Runtime, RuntimeError, Scheduler, Split, Thread, Worker,
-};
 use warpline_net::{
     Address, Aggregation, NetError, Parcel, Received, ThreadTransport, Transport, network,
+};
+use warpline_runtime::{
+    Counter, Place, Refusal, Runtime, RuntimeError, Scheduler, Split, Thread, Worker,
 };
 
 const HERE: Address = Address { rank: 0, port: 0 };

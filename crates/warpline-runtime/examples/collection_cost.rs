@@ -5,15 +5,15 @@
 //! median of its rounds:
 //!
 //! ```sh
-//! cargo run --release -p warpline-graph --example collection_cost
+//! cargo run --release -p warpline-runtime --example collection_cost
 //! ```
 
 #![expect(clippy::print_stdout, reason = "the program prints a table")]
 
 use std::{cell::Cell, rc::Rc, thread, time::Instant};
 
-use warpline_graph::runtime::{Counter, Runtime, RuntimeError};
 use warpline_net::{Address, Aggregation, NetError, Parcel, ThreadTransport, Transport, network};
+use warpline_runtime::{Counter, Runtime, RuntimeError};
 
 /// The sizes of blocks (bytes): a sample with its key, and what a rank ships at once.
 const SIZES: [usize; 3] = [64, 1024, 16_384];

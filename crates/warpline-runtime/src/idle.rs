@@ -83,7 +83,7 @@ mod tests {
     use warpline_net::{Aggregation, NetError, Parcel, Received, Transport};
 
     use super::*;
-    use crate::runtime::{Runtime, worker::KIND};
+    use crate::{Runtime, worker::KIND};
 
     /// What two other workers have sent and received when they report, wave by wave. In the first
     /// wave the sums are equal, and yet a message is in transit: its sender reported before it

@@ -6,10 +6,8 @@
 use std::thread;
 
 use proptest::prelude::*;
-use warpline_graph::runtime::{
-    Counter, Place, Refusal, Region, Runtime, RuntimeError, Split, Worker,
-};
 use warpline_net::{Address, Aggregation, network};
+use warpline_runtime::{Counter, Place, Refusal, Region, Runtime, RuntimeError, Split, Worker};
 
 const PUTS: u32 = 0;
 const SUMS: u32 = 1;

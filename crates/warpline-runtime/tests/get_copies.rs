@@ -14,8 +14,8 @@ use std::{
     thread,
 };
 
-use warpline_graph::runtime::{Place, Runtime, Worker};
 use warpline_net::{Address, Aggregation, network};
+use warpline_runtime::{Place, Runtime, Worker};
 
 /// The bytes of the block.
 const BLOCK: usize = 1 << 20;

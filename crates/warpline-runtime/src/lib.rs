@@ -31,7 +31,7 @@
 //! Four workers count numbers into one histogram whose bins are spread over them.
 //!
 //! ```
-//! use warpline_graph::runtime::{Counter, Place, Runtime, RuntimeError};
+//! use warpline_runtime::{Counter, Place, Runtime, RuntimeError};
 //! use warpline_net::{Aggregation, Transport, network};
 //!
 //! const COUNTS: u32 = 0;
@@ -84,6 +84,8 @@
 //!
 //! C.-P. Wen and K. Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995,
 //! section 3.
+
+#![forbid(unsafe_code)]
 
 mod counter;
 mod fifo;
