@@ -215,6 +215,9 @@ fn phold_in_c_is_phold() {
         let printed = phold.printed(&[&flags[..], engine].concat());
         assert!(printed.contains(&rust.digest.to_string()), "{printed}");
     }
+    // The program says where a run ends.
+    let whole = phold.printed(&["run", "phold", "--engine", "sequential"]);
+    assert!(whole.contains("virtual time 1 000"), "{whole}");
     let info = phold.printed(&["info", "phold"]);
     assert!(info.contains("--population") && info.contains("1024"), "{info}");
     for (words, expected) in [

@@ -310,10 +310,10 @@ impl<F: Fn() -> AnyModel + Send + Sync> Chosen for Made<F> {
 
     fn prepare(&self, run: &RunSetup) -> Result<Prepared, Refusal> {
         let Some(record) = self.record.as_ref().filter(|_| run.records) else {
-            return Ok(Prepared::of((self.make)()));
+            return Ok(Prepared { end: self.end, ..Prepared::of((self.make)()) });
         };
         let (model, recording) = record()?;
-        Ok(Prepared { recording: Some(recording), ..Prepared::of(model) })
+        Ok(Prepared { recording: Some(recording), end: self.end, ..Prepared::of(model) })
     }
 
     fn files(&self) -> Files {
