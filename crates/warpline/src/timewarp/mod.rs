@@ -21,16 +21,16 @@
 //! | [`straggler`], [`rollback`] | events that come too late, and what they undo |
 //! | [`history`] | the processed list |
 //! | [`saving`] | state saving: copies, coasting forward, reverse handlers |
-//! | [`logging`], [`log_account`] | state saving by the undo log, for fields that save what they change |
+//! | [`logging`], [`log_account`] | state saving by the undo log, for tracked fields |
 //! | [`choosing`], [`changing`] | which of them, and from when on |
 //! | [`gvt`], [`new_gvt`] | global virtual time: the algorithm, and the answer to a new one |
 //! | [`fossil_collection`] | events below GVT are committed, and their buffers are free again |
-//! | [`flow`], [`throttle`], [`holding_back`] | limits on optimism, and what a held back worker does |
+//! | [`flow`], [`throttle`], [`holding_back`] | limits on optimism, and who waits for them |
 //! | [`cancelback`], [`shortage`] | shortage of buffers |
 //! | [`bottom_halves`], [`filing_halves`] | mail that waits with its LP |
 //! | [`heap`], [`heap_charges`] | what messages and states own on the heap |
 //! | [`moves`], [`moving`] | LPs that move to other workers |
-//! | [`load`], [`measuring_load`] | how much LPs have to do |
+//! | [`load`] | how much LPs have to do |
 //! | [`worker_threads`], [`worker_with_heap`] | which thread runs which worker |
 //! | [`thread_count`] | how many threads work |
 //! | [`io`], [`waiting`], [`blocking`] | I/O events, and LPs that wait for GVT |
@@ -76,7 +76,6 @@ mod log;
 mod log_account;
 mod logging;
 mod lp_memory;
-mod measuring_load;
 mod moves;
 mod moving;
 mod new_gvt;

@@ -90,6 +90,7 @@ use warpline_core::Model;
 use super::{
     event::Event,
     gvt::Outcome,
+    load::Work,
     moves::{HAND_IN, MEASURE, MOVES, Move},
     worker::Worker,
 };
@@ -158,6 +159,27 @@ impl<M: Model> Worker<'_, M> {
             let batch = moves.announced();
             self.optional.moves.await_those_to(self.me, &batch);
             self.optional.moves.announced = Some(batch);
+        }
+    }
+
+    /// At a new GVT: shows what this worker has committed.
+    fn show_load(&mut self) {
+        if let Some(moves) = &self.shared.moves {
+            let (events, nanoseconds) = self.optional.meter.commit(self.statistics.committed);
+            moves.loads[self.me].set(events, nanoseconds);
+        }
+    }
+
+    /// A measurement begins.
+    fn begin_measurement(&mut self) {
+        self.lps.iter_mut().for_each(|lp| lp.work = Work::default());
+    }
+
+    /// Hands in what the LPs have done since then.
+    fn hand_in_loads(&self) {
+        if let Some(moves) = &self.shared.moves {
+            let loads = self.lps.iter().map(|lp| (lp.id, lp.work.load(self.optional.meter.each)));
+            moves.gathered.put(self.me, loads);
         }
     }
 
