@@ -131,9 +131,14 @@ static inline uint64_t warpline_bits(warpline_context *cx) {
     return word >> turn | word << (-turn & 63);
 }
 
+/* The number in 0 <= x < 1 that 64 random bits are, a multiple of 2^-53. */
+static inline double warpline_to_unit(uint64_t bits) {
+    return (double)(bits >> 11) * (1.0 / 9007199254740992.0);
+}
+
 /* Uniform in 0 <= x < 1. */
 static inline double warpline_uniform(warpline_context *cx) {
-    return (double)(warpline_bits(cx) >> 11) * (1.0 / 9007199254740992.0);
+    return warpline_to_unit(warpline_bits(cx));
 }
 
 /* Uniform in low <= x < high. */
@@ -159,7 +164,7 @@ static inline int warpline_chance(warpline_context *cx, double p) {
 /* Exponential, with this mean. */
 static inline double warpline_exponential(warpline_context *cx, double mean) {
     uint64_t bits = warpline_bits(cx), layer = bits & 0xff;
-    double x = (double)(bits >> 11) * (1.0 / 9007199254740992.0) * cx->abscissas[layer];
+    double x = warpline_to_unit(bits) * cx->abscissas[layer];
     return mean * (x < cx->abscissas[layer + 1] ? x : cx->edge(cx, layer, x));
 }
 

@@ -1,11 +1,11 @@
-//! What C gives: texts and arrays, read with the checks that can be made.
+//! What C gives, texts and arrays, read with the checks that can be made; and texts for C.
 //!
 //! Called by the rest of this crate, for each pointer of a structure of the header.
 
 #![expect(unsafe_code, reason = "C gives pointers")]
 
 use std::{
-    ffi::{CStr, c_char},
+    ffi::{CStr, CString, c_char},
     slice,
 };
 
@@ -80,4 +80,9 @@ pub(crate) fn words(bytes: &[u8]) -> Vec<u64> {
         u64::from_ne_bytes(word)
     };
     bytes.chunks(8).map(word).collect()
+}
+
+/// A text for C. A zero inside cannot be shown there.
+pub(crate) fn for_c(text: impl Into<String>) -> CString {
+    CString::new(text.into().replace('\0', "\u{fffd}")).unwrap_or_default()
 }

@@ -7,7 +7,7 @@
 use std::{
     ffi::{c_char, c_void},
     mem::transmute,
-    ptr, slice,
+    ptr,
 };
 
 use warpline::{ConfigError, Figure, Link, LpId};
@@ -48,7 +48,7 @@ pub(crate) struct GivenStatistic {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct GivenModel {
-    pub(crate) name: *const c_char,
+    name: *const c_char,
     lps: i64,
     state_size: usize,
     message_size: usize,
@@ -58,7 +58,7 @@ pub(crate) struct GivenModel {
     reverse: Option<GivenHandler>,
     finish: Option<GivenFinish>,
     pub(crate) parameters: *const c_void,
-    pub(crate) parameters_size: usize,
+    parameters_size: usize,
     lookahead: f64,
     links: *const GivenLink,
     link_count: usize,
@@ -67,8 +67,8 @@ pub(crate) struct GivenModel {
 }
 
 impl GivenModel {
-    /// A model that is all 0 but for these.
-    pub(crate) fn empty(name: *const c_char, parameters: &[u8]) -> Self {
+    /// A model that is all 0 but for its name and its parameters, which have so many bytes.
+    pub(crate) fn empty(name: *const c_char, parameters: &[u64], parameters_size: usize) -> Self {
         Self {
             name,
             lps: 0,
@@ -80,7 +80,7 @@ impl GivenModel {
             reverse: None,
             finish: None,
             parameters: parameters.as_ptr().cast(),
-            parameters_size: parameters.len(),
+            parameters_size,
             lookahead: 0.0,
             links: ptr::null(),
             link_count: 0,
@@ -223,17 +223,4 @@ unsafe fn statistic_of(given: &GivenStatistic) -> Result<Statistic, Wrong> {
     // SAFETY: it is a text, by the contract of this function.
     let meaning = unsafe { text_or_empty("the meaning of a statistic", given.meaning) }?.to_owned();
     Ok(Statistic { name: name.to_owned(), unit, meaning, kind, word: given.offset / 8 })
-}
-
-/// The bytes at a pointer, copied.
-///
-/// # Safety
-///
-/// The pointer is null, or points to so many bytes.
-pub(crate) unsafe fn bytes(first: *const c_void, count: usize) -> Vec<u8> {
-    if first.is_null() {
-        return Vec::new();
-    }
-    // SAFETY: there are so many bytes, by the contract of this function.
-    unsafe { slice::from_raw_parts(first.cast(), count) }.to_vec()
 }

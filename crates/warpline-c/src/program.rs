@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "C gives pointers and functions")]
 
 use std::{
-    ffi::{OsString, c_char, c_int, c_void},
+    ffi::{CString, OsString, c_char, c_int, c_void},
     io::{Write as _, stderr},
 };
 
@@ -16,8 +16,8 @@ use warpline_cli::{Application, Entry, ModelParams, TimeUnit};
 use warpline_models::catalog::{Parameter, Workload};
 
 use super::{
-    given::{Wrong, array, check_interface, text},
-    model::{GivenModel, bytes},
+    given::{Wrong, array, check_interface, for_c, text, words},
+    model::GivenModel,
 };
 
 type Make = unsafe extern "C" fn(*const c_void, *mut GivenModel) -> *const c_char;
@@ -52,19 +52,13 @@ const NUMBER: usize = 8;
 /// A program whose texts have been read.
 struct Program {
     name: &'static str,
-    given_name: *const c_char,
+    given_name: CString,
     about: &'static str,
     end: f64,
     defaults: Vec<u8>,
     flags: Vec<Flag>,
     make: Make,
 }
-
-// SAFETY: the pointer is to a text that does not change, and the function may be called from any
-// thread, by the contract of `Program::of`.
-unsafe impl Send for Program {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Program {}
 
 #[derive(Clone, Copy)]
 struct Flag {
@@ -145,11 +139,9 @@ impl Program {
         });
         let flags: Vec<Flag> = flags.collect::<Result<_, _>>()?;
         // SAFETY: there are so many bytes, by the contract of this function.
-        let defaults = unsafe { bytes(given.defaults, given.parameters_size) };
-        if defaults.len() != given.parameters_size {
-            return Err("the default parameters are NULL".to_owned());
-        }
-        let (end, given_name) = (given.end, given.name);
+        let defaults: &[u8] =
+            unsafe { array("defaults", given.defaults.cast(), given.parameters_size) }?;
+        let (end, given_name, defaults) = (given.end, for_c(name), defaults.to_vec());
         let make = given.make.ok_or("make is NULL")?;
         Ok(Self { name, given_name, about, end, defaults, flags, make })
     }
@@ -157,9 +149,8 @@ impl Program {
     /// The model for these parameters.
     fn model(&self, parameters: &[u8]) -> Result<ModelParams, Wrong> {
         // Aligned as the parameters are.
-        let mut words = super::given::words(parameters);
-        let mut model = GivenModel::empty(self.given_name, parameters);
-        model.parameters = words.as_mut_ptr().cast();
+        let aligned = words(parameters);
+        let mut model = GivenModel::empty(self.given_name.as_ptr(), &aligned, parameters.len());
         // SAFETY: `make` gets parameters of the program's size, and a model to fill in.
         let wrong = unsafe { (self.make)(model.parameters, &raw mut model) };
         if !wrong.is_null() {

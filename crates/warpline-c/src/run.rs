@@ -17,7 +17,7 @@ use warpline_cli::{Application, CallError, Caller, ModelParams};
 
 use super::{
     end::state_of,
-    given::{Wrong, check_interface, text_or_empty},
+    given::{Wrong, check_interface, for_c, text_or_empty},
     model::GivenModel,
 };
 
@@ -49,11 +49,6 @@ impl From<CallError> for Failed {
     fn from(error: CallError) -> Self {
         Self { kind: error.kind(), message: error.message() }
     }
-}
-
-/// A text for C. A zero inside cannot be shown there.
-fn for_c(text: impl Into<String>) -> CString {
-    CString::new(text.into().replace('\0', "\u{fffd}")).unwrap_or_default()
 }
 
 impl Outcome {

@@ -16,7 +16,7 @@ use std::{
     panic, ptr, slice,
 };
 
-use warpline::{Context, EventKey, LpId, Reversal};
+use warpline::{Context, EventKey, LpId, Reversal, Stream};
 
 use super::{
     base::{Base, check_streams, words_of},
@@ -98,9 +98,11 @@ type Outbox = [MaybeUninit<u64>; OUTBOX];
 struct Situation {
     me: LpId,
     now: f64,
-    stream: [u64; 2],
     note: u64,
 }
+
+/// What repeats a call beside its situation: the words of the stream, and the state.
+type Before<S> = ([u64; 2], <S as Words>::Kept);
 
 impl Calls {
     pub(super) fn new(
@@ -117,7 +119,7 @@ impl Calls {
     #[inline]
     fn context(
         &self,
-        Situation { me, now, note, .. }: Situation,
+        Situation { me, now, note }: Situation,
         stream: *mut [u64; 2],
         outbox: &mut Outbox,
     ) -> HandlerContext {
@@ -134,17 +136,23 @@ impl Calls {
         }
     }
 
+    /// What repeats a call that is about to be made, if failures are kept.
+    #[inline]
+    fn before<S: Words>(&self, rng: &Stream, state: &S) -> Option<Before<S>> {
+        self.failures.is_some().then(|| (rng.words(), state.keep()))
+    }
+
     /// Keeps what a handler had before it that has failed.
     #[cold]
-    fn note_failure(
+    fn note_failure<S: Words>(
         &self,
         (role, event): (Role, Option<&EventKey>),
-        Situation { me, now, stream, note }: Situation,
-        state: Option<&[u64]>,
+        Situation { me, now, note }: Situation,
+        before: Option<Before<S>>,
         message: Option<&[u64]>,
     ) {
-        let Some((failures, state)) = self.failures.as_ref().zip(state) else { return };
-        let (state, message) = (state.to_vec(), message.map(<[u64]>::to_vec));
+        let Some((failures, (stream, state))) = self.failures.as_ref().zip(before) else { return };
+        let (state, message) = (S::kept(&state).to_vec(), message.map(<[u64]>::to_vec));
         let event = event.copied();
         failures.note(Failure { role, event, lp: me.get(), now, stream, note, state, message });
     }
@@ -160,9 +168,8 @@ pub(super) fn call<S: Words, M: Words>(
     cx: &mut impl Context<M>,
 ) {
     let mut outbox = [const { MaybeUninit::uninit() }; OUTBOX];
-    let stream = cx.rng().words();
-    let situation = Situation { me: cx.me(), now: cx.now().get(), stream, note: 0 };
-    let before = calls.failures.is_some().then(|| state.keep());
+    let situation = Situation { me: cx.me(), now: cx.now().get(), note: 0 };
+    let before = calls.before(cx.rng(), state);
     let mut context = calls.context(situation, words_of(cx.rng()), &mut outbox);
     let contents = message.map_or(ptr::null(), |message| message.get().as_ptr());
     let words = state.get_mut().as_mut_ptr();
@@ -172,12 +179,7 @@ pub(super) fn call<S: Words, M: Words>(
     if status != 0 {
         let role = if message.is_some() { Role::Handle } else { Role::Start };
         let message = message.map(Words::get);
-        calls.note_failure(
-            (role, cx.event_key()),
-            situation,
-            before.as_ref().map(S::kept),
-            message,
-        );
+        calls.note_failure::<S>((role, cx.event_key()), situation, before, message);
         cx.fail(format_args!("its handler failed: it returned {status}"));
         return;
     }
@@ -212,17 +214,15 @@ pub(super) fn call_reverse<S: Words, M: Words>(
     event: &mut Reversal,
 ) {
     let mut outbox = [const { MaybeUninit::uninit() }; OUTBOX];
-    let stream = event.rng().words();
-    let (now, note) = (event.now().get(), event.note());
-    let situation = Situation { me: event.me(), now, stream, note };
-    let before = calls.failures.is_some().then(|| state.keep());
+    let situation = Situation { me: event.me(), now: event.now().get(), note: event.note() };
+    let before = calls.before(event.rng(), state);
     let mut context = calls.context(situation, words_of(event.rng()), &mut outbox);
     let words = state.get_mut().as_mut_ptr();
     // SAFETY: as in `call`.
     let status = unsafe { handler(words, message.get().as_ptr(), &raw mut context) };
     if status != 0 {
         let called = (Role::Reverse, Some(event.event_key()));
-        calls.note_failure(called, situation, before.as_ref().map(S::kept), Some(message.get()));
+        calls.note_failure::<S>(called, situation, before, Some(message.get()));
         // The engine catches it. No panic, because the place of one would be here.
         let failed = format!("its reverse handler failed: it returned {status}");
         panic::resume_unwind(Box::new(failed));
