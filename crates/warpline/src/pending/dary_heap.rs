@@ -25,6 +25,11 @@ impl<E> Default for DaryHeap<E> {
 }
 
 impl<E: Entry> DaryHeap<E> {
+    /// Takes an entry that is the least or not.
+    pub(super) fn pop_any(&mut self) -> Option<E> {
+        self.entries.pop()
+    }
+
     /// Moves the entry that was added last to its place. It is not inlined and does not get the
     /// entry as an argument, so that a caller can keep the entry in registers.
     #[inline(never)]

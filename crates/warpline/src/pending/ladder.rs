@@ -17,8 +17,9 @@
 //! list; so ties, bursts and tiny delays have logarithmic cost, where the paper's Bottom needs a
 //! scan or another rung. A rung spans the times
 //! of its events, not the nominal width of the bucket, so a far outlier costs one level and no
-//! more; and events far beyond most of the top stay in the top. And the calendar's bucket width is
-//! adapted to how full its buckets were before, so it suits skewed times, too.
+//! more; and events far beyond most of the top stay in the top. The calendar's bucket width is
+//! adapted to how full its buckets were before, so it suits skewed times, too; and a calendar with
+//! many times as many events as it was made for is spread anew, so a population may grow.
 //!
 //! # Invariants
 //!
@@ -38,7 +39,7 @@ mod buckets;
 mod calendar;
 
 use buckets::{Bucket, Scale, Spares};
-use calendar::Calendar;
+use calendar::{Calendar, Found};
 
 /// The most entries that go into the calendar at once: a few hundred kilobytes.
 const CALENDAR_MAX: usize = 1 << 15;
@@ -51,6 +52,9 @@ const RUNGS_MAX: usize = 8;
 const REACH: f64 = 16.0;
 /// The run is filled up to this number of entries, bucket by bucket.
 const RUN_MIN: usize = 32;
+
+/// All near entries are spread anew if more than half of them are late, and at least this number.
+const LATE_MIN: usize = 256;
 
 /// A ladder queue.
 #[derive(Debug)]
@@ -70,6 +74,8 @@ pub struct LadderQueue<E> {
     limit: f64,
     spares: Spares<E>,
     count: usize,
+    /// Of these, the entries on rungs and in the top.
+    far: usize,
 }
 
 impl<E> Default for LadderQueue<E> {
@@ -84,6 +90,7 @@ impl<E> Default for LadderQueue<E> {
             limit: f64::NEG_INFINITY,
             spares: Spares::default(),
             count: 0,
+            far: 0,
         }
     }
 }
@@ -156,12 +163,14 @@ impl<E: Entry> LadderQueue<E> {
     fn push_far(&mut self, entry: E) {
         let time = entry.time();
         if time > self.limit {
+            self.far += 1;
             return self.top.push(entry, &mut self.spares);
         }
         for rung in &mut self.rungs[..self.depth] {
             let bucket = rung.scale.bucket_of(time);
             debug_assert!(bucket < rung.buckets.len(), "LADDER-B: there is no bucket {bucket}");
             if bucket >= rung.next {
+                self.far += 1;
                 return rung.buckets[bucket].push(entry, &mut self.spares);
             }
         }
@@ -178,6 +187,12 @@ impl<E: Entry> LadderQueue<E> {
         if self.late.count() == 0 {
             return self.refill();
         }
+        if self.late.count() > LATE_MIN && 2 * self.late.count() > self.near_count() {
+            // The bucket whose turn it was is too wide for what comes into it.
+            let bucket = self.near_as_bucket();
+            self.spread(bucket);
+            return self.refill();
+        }
         if self.calendar.run_is_over() {
             // Sorting all of them takes less than popping one after the other from the heap.
             self.calendar.begin_run(|entries| self.late.drain_into(entries));
@@ -192,22 +207,59 @@ impl<E: Entry> LadderQueue<E> {
 
     /// Sorts the next entries into the empty run; false if there are no entries.
     fn refill(&mut self) -> bool {
-        while !self.calendar.refill(RUN_MIN) {
-            let Some(bucket) = self.next_bucket() else { return false };
-            let (first, last) = bucket.span();
-            if bucket.len() > CALENDAR_MAX && self.depth < RUNGS_MAX && first < last {
-                self.add_rung(Scale::new(first, last, RUNG_BUCKETS));
-                let rung = &mut self.rungs[self.depth - 1];
-                bucket.pour(&mut self.spares, |entry, spares| {
-                    rung.buckets[rung.scale.bucket_of(entry.time())].push(entry, spares);
-                });
-            } else {
-                self.near = last;
-                self.calendar.reset(first, last, bucket.len());
-                bucket.pour(&mut self.spares, |entry, _| self.calendar.file(entry));
-            }
+        loop {
+            let bucket = match self.calendar.refill(RUN_MIN, self.near_count()) {
+                Found::Entries => return true,
+                Found::Nothing => self.next_far_bucket(),
+                Found::Crowd => Some(self.near_as_bucket()),
+            };
+            let Some(bucket) = bucket else { return false };
+            self.spread(bucket);
         }
-        true
+    }
+
+    /// Distributes entries that sort before all others to the calendar, or to a finer rung.
+    fn spread(&mut self, bucket: Bucket<E>) {
+        let (first, last) = bucket.span();
+        if bucket.len() > CALENDAR_MAX && self.depth < RUNGS_MAX && first < last {
+            self.add_rung(Scale::new(first, last, RUNG_BUCKETS));
+            self.far += bucket.len();
+            let rung = &mut self.rungs[self.depth - 1];
+            bucket.pour(&mut self.spares, |entry, spares| {
+                rung.buckets[rung.scale.bucket_of(entry.time())].push(entry, spares);
+            });
+        } else {
+            self.near = last;
+            self.calendar.reset(first, last, bucket.len());
+            bucket.pour(&mut self.spares, |entry, _| self.calendar.file(entry));
+        }
+    }
+
+    /// The number of entries in the run, in the calendar, and of late ones.
+    const fn near_count(&self) -> usize {
+        self.count - self.far
+    }
+
+    /// Takes the next bucket that is not in the calendar.
+    fn next_far_bucket(&mut self) -> Option<Bucket<E>> {
+        let bucket = self.next_bucket();
+        self.far -= bucket.as_ref().map_or(0, Bucket::len);
+        debug_assert!(bucket.is_some() || self.far == 0, "LADDER-A: far entries are lost");
+        bucket
+    }
+
+    /// Takes the entries of the run and of the calendar, and the late ones: events have become
+    /// denser since the calendar was filled.
+    #[cold]
+    fn near_as_bucket(&mut self) -> Bucket<E> {
+        let Self { calendar, late, spares, .. } = self;
+        let mut bucket = Bucket::default();
+        calendar.empty(|entry| bucket.push(entry, spares));
+        while let Some(entry) = late.pop_any() {
+            bucket.push(entry, spares);
+        }
+        debug_assert_eq!(bucket.len(), self.near_count(), "LADDER-A: near entries are lost");
+        bucket
     }
 
     /// Takes the next bucket that is not empty; after all of them the top.

@@ -21,6 +21,9 @@ const MOVED_MAX: usize = 64;
 const SCANNED: usize = 4;
 /// Buckets in a word of the map of occupied ones.
 const WORD: usize = 64;
+/// The calendar is spread anew if a bucket would have to be sorted by the standard library, while
+/// there are more than this number of times as many entries as the calendar was made for.
+const GROWTH: usize = 4;
 
 /// Narrow buckets, and the run.
 #[derive(Debug)]
@@ -44,6 +47,19 @@ pub(super) struct Calendar<E> {
     /// The number of entries put into the run since the calendar was filled, for the width of the
     /// next one.
     taken: usize,
+    /// The number of entries that the calendar was made for.
+    made_for: usize,
+}
+
+/// What a refill has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// The run has entries.
+    Entries,
+    /// The buckets are empty.
+    Nothing,
+    /// The next bucket has too many entries, and so have others, probably.
+    Crowd,
 }
 
 /// Where entries lie from their insertion to their removal.
@@ -121,6 +137,7 @@ impl<E> Default for Calendar<E> {
             scratch: Vec::new(),
             buckets_per_entry: 4.0,
             taken: 0,
+            made_for: 0,
         }
     }
 }
@@ -143,7 +160,7 @@ impl<E: Entry> Calendar<E> {
         self.heads.resize(buckets, NONE);
         self.occupied.resize(buckets.div_ceil(WORD), 0);
         self.scale = Scale::new(first, last, buckets);
-        (self.next, self.taken) = (0, 0);
+        (self.next, self.taken, self.made_for) = (0, 0, len);
     }
 
     /// Adds an entry, or returns it if the turn of its bucket is over.
@@ -261,13 +278,37 @@ impl<E: Entry> Calendar<E> {
         self.nodes.get(place.node)?.entry.as_ref()
     }
 
-    /// Puts the next buckets into the run, all of which was taken, until it has `enough` entries or
-    /// the calendar is empty; false if there was none.
-    pub(super) fn refill(&mut self, enough: usize) -> bool {
+    /// Moves what is left of the run, and the entries of all buckets, to `sink`.
+    pub(super) fn empty(&mut self, mut sink: impl FnMut(E)) {
+        for place in self.run.drain(..).skip(self.at) {
+            self.nodes.take(place.node).into_iter().for_each(&mut sink);
+        }
+        self.at = 0;
+        for (place, word) in self.occupied.iter_mut().enumerate() {
+            let mut bits = std::mem::take(word);
+            while bits != 0 {
+                let head = &mut self.heads[place * WORD + bits.trailing_zeros() as usize];
+                bits &= bits - 1;
+                let mut index = std::mem::replace(head, NONE);
+                while let Some(&Node { entry: Some(_), next }) = self.nodes.get(index) {
+                    self.nodes.take(index).into_iter().for_each(&mut sink);
+                    index = next;
+                }
+            }
+        }
+        self.next = self.heads.len();
+    }
+
+    /// Puts the next buckets into the run, all of which was taken, until it has `enough` entries,
+    /// the calendar is empty, or a bucket is crowded. The calendar has `count` entries.
+    pub(super) fn refill(&mut self, enough: usize, count: usize) -> Found {
         debug_assert!(self.run_is_over(), "LADDER-A: the run is not empty");
+        let has_grown = count / GROWTH > self.made_for;
         self.run.clear();
         self.at = 0;
+        let mut is_crowded = false;
         while self.run.len() < enough
+            && !is_crowded
             && let Some(word) = self.occupied.get_mut(self.next / WORD)
         {
             let first = self.next / WORD * WORD;
@@ -275,8 +316,13 @@ impl<E: Entry> Calendar<E> {
             self.next = first + WORD;
             while bits != 0 {
                 let bucket = first + bits.trailing_zeros() as usize;
+                is_crowded = !self.append(bucket, has_grown);
+                if is_crowded {
+                    self.occupied[first / WORD] = bits;
+                    self.next = bucket;
+                    break;
+                }
                 bits &= bits - 1;
-                self.append(bucket);
                 if self.run.len() >= enough {
                     self.occupied[first / WORD] = bits;
                     self.next = bucket + 1;
@@ -289,14 +335,20 @@ impl<E: Entry> Calendar<E> {
             "LADDER-A: an entry of a later bucket in the run"
         );
         self.taken += self.run.len();
-        !self.run.is_empty()
+        match self.run.is_empty() {
+            false => Found::Entries,
+            true if is_crowded => Found::Crowd,
+            true => Found::Nothing,
+        }
     }
 
-    /// Appends the entries of a bucket to the run, in ascending order.
+    /// Appends the entries of a bucket to the run, in ascending order; or leaves them and returns
+    /// false, if they are many in a calendar that has grown.
     #[inline(always)]
-    fn append(&mut self, bucket: usize) {
+    fn append(&mut self, bucket: usize, has_grown: bool) -> bool {
         let start = self.run.len();
-        let mut index = std::mem::replace(&mut self.heads[bucket], NONE);
+        let head = std::mem::replace(&mut self.heads[bucket], NONE);
+        let mut index = head;
         while let Some(Node { entry: Some(entry), next }) = self.nodes.get(index) {
             self.run.push(Place { time: entry.time(), node: index });
             index = *next;
@@ -305,8 +357,14 @@ impl<E: Entry> Calendar<E> {
         match self.run.len() - start {
             0..2 => {}
             2..=INSERTION_MAX => sort(&mut self.run[start..], &self.nodes),
+            _ if has_grown => {
+                self.run.truncate(start);
+                self.heads[bucket] = head;
+                return false;
+            }
             _ => self.sort_many(start),
         }
+        true
     }
 
     /// Sorts the run from `start` on. Many entries in a bucket are mostly ties: the entries
