@@ -6,15 +6,48 @@
 
 use warpline_core::{EventKey, LpId};
 
-/// Sorts a few items, such as one for each worker.
-pub(crate) fn few<T>(items: &mut [T], number: impl Fn(&T) -> usize) {
+/// Up to this number of items, each is put into its place among those before it.
+pub(crate) const FEW: usize = 20;
+
+/// Sorts a few items, such as one for each worker. Equal ones keep their order.
+pub(crate) fn few<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     for end in 1..items.len() {
         let mut place = end;
-        while place > 0 && number(&items[place]) < number(&items[place - 1]) {
+        while place > 0 && key(&items[place]) < key(&items[place - 1]) {
             items.swap(place, place - 1);
             place -= 1;
         }
     }
+}
+
+/// Sorts a few small items, such as the places of events.
+#[inline]
+pub(crate) fn insert_each<T: Copy>(items: &mut [T], key: impl Fn(T) -> EventKey) {
+    for end in 1..items.len() {
+        let (item, mut place) = (items[end], end);
+        let own = key(item);
+        while place > 0 && own < key(items[place - 1]) {
+            items[place] = items[place - 1];
+            place -= 1;
+        }
+        items[place] = item;
+    }
+}
+
+/// Sorts events by LP, and those of an LP by key. Equal ones keep their order.
+pub(crate) fn by_lp<T>(events: &mut [T], key: impl Fn(&T) -> (LpId, EventKey)) {
+    if events.len() <= FEW {
+        few(events, key);
+    } else {
+        let keys: Vec<_> = events.iter().map(key).collect();
+        arrange(events, stable_order(&keys));
+    }
+}
+
+fn stable_order(keys: &[(LpId, EventKey)]) -> Vec<usize> {
+    let mut places: Vec<_> = (0..keys.len()).collect();
+    places.sort_by_key(|&place| keys[place]);
+    places
 }
 
 /// The places of these keys of events, in the order of the keys.

@@ -4,6 +4,8 @@
 
 use warpline_core::EventKey;
 
+use crate::sorting;
+
 /// An event of a list: the upper half is its LP's index at this worker, the lower half is the
 /// event's place in the list.
 pub(crate) type Item = u64;
@@ -94,7 +96,14 @@ pub(crate) fn group(sorted: &mut [Item], place: usize, key: impl Fn(Item) -> Eve
                 std::mem::swap(a, b);
             }
         }
-        _ => group.sort_unstable_by_key(|&item| key(item)),
+        _ if group.len() <= sorting::FEW => sorting::insert_each(group, key),
+        _ => sort_many(group, &key),
     }
     group
+}
+
+/// Sorts many items. A sort is a lot of code: this is compiled once, not for each type of event.
+#[inline(never)]
+fn sort_many(items: &mut [Item], key: &dyn Fn(Item) -> EventKey) {
+    items.sort_by_cached_key(|&item| key(item));
 }

@@ -2,7 +2,7 @@
 
 use warpline_core::{EventKey, Io, LpId};
 
-use crate::event;
+use crate::{event, sorting};
 
 /// An event, or its anti-message.
 #[derive(Debug)]
@@ -84,8 +84,8 @@ pub(super) fn annihilate_in<B>(
     retain: impl FnOnce(&mut dyn FnMut(&Event<B>) -> bool),
     antis: &mut Vec<Event<B>>,
 ) -> usize {
-    let key = |event: &Event<B>| (event.key, event.to);
-    antis.sort_by_key(key);
+    let key = |event: &Event<B>| (event.to, event.key);
+    sorting::by_lp(antis, key);
     let mut is_used = vec![false; antis.len()];
     retain(&mut |event| {
         let first = antis.partition_point(|anti| key(anti) < key(event));

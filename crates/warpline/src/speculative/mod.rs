@@ -132,7 +132,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     let candidates = || Candidate::of(EngineKind::Speculative, workers, ranks.cores(), balance);
     let mut alone = Alone { run: &run, settings, widths: FoundWidths::default() };
     let deciding = (Chooser::User, balance);
-    stages::carry_out::<M, B>(&run, from, deciding, candidates, &mut alone, watch)
+    stages::carry_out::<M, B>(&run, from, deciding, &candidates, &mut alone, watch)
 }
 
 /// Carries out stages on this engine.

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     event::{Buffer, Message, by_lp},
-    panics, scheduling,
+    panics, scheduling, sorting,
 };
 
 impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
@@ -39,7 +39,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             let mut batch = std::mem::take(&mut self.batch);
             // By LP, so that each is rolled back once for all. Stable: an anti-message stays
             // between the two events of its key (SPEC-C).
-            batch.sort_by_key(|event| (event.to, event.key));
+            sorting::by_lp(&mut batch, |event| (event.to, event.key));
             let mut events = batch.drain(..).peekable();
             let is_limited = self.sender.is_limited();
             while let Some(event) =

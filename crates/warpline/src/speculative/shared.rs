@@ -29,6 +29,7 @@ use crate::{
     run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
     scheduling,
     settings::Settings,
+    sorting,
     watch::{Timer, Watch},
 };
 
@@ -285,7 +286,8 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         let mut due: Vec<_> = due.map(|(_, event)| event).collect();
         // Ordering: Relaxed; see `leave_outputs`.
         self.has_outputs.store(!all.is_empty(), Ordering::Relaxed);
-        due.sort_unstable_by_key(|event| event.key);
+        let keys: Vec<_> = due.iter().map(|event| event.key).collect();
+        sorting::arrange(&mut due, sorting::order_of_events(&keys));
         debug_assert!(due.iter().all(|event| !event.is_anti()), "a canceled event is written");
         debug_assert!(
             due.is_sorted_by(|one, next| one.key < next.key),
@@ -305,16 +307,20 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
     ) -> bool {
         let outcome = panics::catch(|| code(worker));
         let context = context(worker);
-        let Err(halt) = context.cut_off.settle(outcome) else { return true };
+        context.cut_off.settle(outcome).map_err(|halt| self.note_halt(me, context, halt)).is_ok()
+    }
+
+    /// Notes as the run's failure why code of the model could not go on. To stop is no failure.
+    #[cold]
+    fn note_halt(&self, me: usize, context: &ErrorContext, halt: Halt) {
         let place = self.place_of_error(me, context.lp, context.event);
         let error = match halt {
             Halt::Fault(fault) => ModelError { fault, place }.into(),
             Halt::OutOfBuffers => self.out_of_buffers(place),
-            Halt::Stopped => return false,
+            Halt::Stopped => return,
         };
         let start = FailureOrder::Start(context.lp.unwrap_or_default());
         self.failure.note(context.event.map_or(start, FailureOrder::Event), error);
-        false
     }
 
     /// What a message owns, where it is counted.

@@ -24,6 +24,7 @@ use super::event::Event;
 use crate::{
     event::by_lp::{self, Item},
     handling::{Core, Lp},
+    sorting,
 };
 
 /// No place.
@@ -137,6 +138,12 @@ pub(super) struct Executed {
     pub(super) last: Option<EventKey>,
     /// Whether it stopped at a blocking I/O event.
     pub(super) is_stopped: bool,
+}
+
+/// Sorts many places; compiled once, not for each model.
+#[inline(never)]
+fn sort_many(places: &mut [Place], key: &dyn Fn(Place) -> EventKey) {
+    places.sort_by_cached_key(|&place| key(place));
 }
 
 /// Where an event of a window is: in its log, or among its added events.
@@ -429,7 +436,12 @@ impl<L: LogicalProcess, B> Window<L, B> {
         }
         // Events that were taken away have left their places.
         places.retain(|&place| !self.event(place).is_anti());
-        places.sort_unstable_by_key(|&place| self.event(place).key);
+        let key = |place| self.event(place).key;
+        if places.len() <= sorting::FEW {
+            sorting::insert_each(places, key);
+        } else {
+            sort_many(places, &key);
+        }
         // A model that is not saved whole may bring two of one key: only the engine's tests ask.
         debug_assert!(
             !cfg!(test)
