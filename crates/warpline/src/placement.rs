@@ -167,10 +167,20 @@ impl LpDirectory {
     ) -> Result<Self, ConfigError> {
         assert!(here.end <= workers, "workers {here:?} of this rank are among {workers}");
         let worker_of = worker_of(placement, model, lp_count, workers)?;
+        Self::by(&*worker_of, (lp_count, size_of::<M::Lp>()), workers, here)
+    }
+
+    /// Does so without the type of the model: each LP has this number of bytes.
+    fn by(
+        worker_of: &dyn Fn(LpId) -> usize,
+        (lp_count, lp_bytes): (usize, usize),
+        workers: usize,
+        here: Range<usize>,
+    ) -> Result<Self, ConfigError> {
         let mut places = Vec::new();
         // A table that does not fit is an error that says so, not an abort in the allocator.
         if !try_reserve_exact(&mut places, lp_count) {
-            let bytes = lp_count.saturating_mul(size_of::<LpPlace>() + size_of::<M::Lp>());
+            let bytes = lp_count.saturating_mul(size_of::<LpPlace>() + lp_bytes);
             let allowed = format!("less: the LPs would take {bytes} bytes of memory");
             return Err(ConfigError::new("lp_count", lp_count, allowed));
         }

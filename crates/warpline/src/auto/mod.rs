@@ -89,7 +89,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     };
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
     let deciding = (Chooser::Trials, settings.engine.balance);
-    stages::carry_out::<M, B>(&run, from, deciding, candidates, &mut engines, watch)
+    stages::carry_out::<M, B>(&run, from, deciding, &candidates, &mut engines, watch)
 }
 
 /// Carries out stages on the sequential, the conservative and the speculative engine.

@@ -112,7 +112,7 @@ fn run_with<M: Model, B: Buffer<Message<M>> + Send>(
     let candidates = || Candidate::of(EngineKind::Conservative, workers, ranks.cores(), balance);
     let mut alone = Alone { run: &run, settings };
     let deciding = (Chooser::User, balance);
-    stages::carry_out::<M, B>(&run, from, deciding, candidates, &mut alone, watch)
+    stages::carry_out::<M, B>(&run, from, deciding, &candidates, &mut alone, watch)
 }
 
 /// The engine with as many workers on each rank as can work, where the number does not change.

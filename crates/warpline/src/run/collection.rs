@@ -111,7 +111,7 @@ impl<T> Collection<T> {
     pub(crate) fn collect(
         &mut self,
         ranks: &Ranks<'_>,
-        mut take: impl FnMut(Arrival<T>),
+        take: &mut dyn FnMut(Arrival<T>),
     ) -> Result<KeyBound, NetError> {
         debug_assert_eq!(self.others.len() + 1, ranks.count(), "COLLECT-A: rank 0 collects");
         for (rank, body) in ranks.take_outputs()? {
@@ -119,7 +119,7 @@ impl<T> Collection<T> {
                 from: rank,
                 what: Malformed::Body(error.to_string()),
             };
-            self.read(rank, &body, &mut take).map_err(malformed)?;
+            self.read(rank, &body, take).map_err(malformed)?;
         }
         Ok(self.others.iter().map(|other| other.until).min().unwrap_or(NEVER))
     }
@@ -133,13 +133,13 @@ impl<T> Collection<T> {
     pub(crate) fn collect_rest(
         &mut self,
         ranks: &Ranks<'_>,
-        mut take: impl FnMut(Arrival<T>),
+        take: &mut dyn FnMut(Arrival<T>),
     ) -> Result<bool, NetError> {
         let mut waited = 0;
         loop {
             // A rank that alerts has shipped all that it will.
             let alerting = ranks.alerting()?;
-            self.collect(ranks, &mut take)?;
+            self.collect(ranks, take)?;
             let is_complete = |rank: &usize| self.others[rank - 1].is_complete();
             if (1..=self.others.len()).all(|rank| is_complete(&rank)) {
                 return Ok(true);
@@ -156,7 +156,7 @@ impl<T> Collection<T> {
         &mut self,
         rank: usize,
         mut body: &[u8],
-        take: &mut impl FnMut(Arrival<T>),
+        take: &mut dyn FnMut(Arrival<T>),
     ) -> Result<(), WireError> {
         let until: KeyBound = take_words(&mut body)?;
         let [all] = take_words(&mut body)?;
@@ -218,7 +218,7 @@ mod tests {
             ranks.iter().map(|ranks| Collection::new(ranks, WIRE).unwrap()).collect();
         let mut arrived = Vec::new();
         let mut collect = |first: &mut Collection<_>| {
-            first.collect(&ranks[0], |arrival| arrived.push(arrival.key)).unwrap()
+            first.collect(&ranks[0], &mut |arrival| arrived.push(arrival.key)).unwrap()
         };
         ship(&ranks[1], &mut all[1], &[1.0, 1.5], until(2.0));
         assert_eq!(collect(&mut all[0]), [0; 3]);
@@ -232,7 +232,7 @@ mod tests {
         ship(&ranks[2], &mut all[2], &[], (NEVER, true));
         assert_eq!(collect(&mut all[0]), NEVER);
         assert_eq!(arrived, [1.0, 1.5, 2.5].map(key));
-        assert_eq!(all[0].collect_rest(&ranks[0], |_| {}), Ok(true));
+        assert_eq!(all[0].collect_rest(&ranks[0], &mut |_| {}), Ok(true));
     }
 
     /// COLLECT-A.
@@ -246,7 +246,7 @@ mod tests {
             ship(&ranks[1], &mut other, &[0.5], until(2.0));
             other.quiet = QUIET_MAX;
             ship(&ranks[1], &mut other, times, until(second));
-            let refused = first.collect(&ranks[0], |_| {});
+            let refused = first.collect(&ranks[0], &mut |_| {});
             assert!(matches!(refused, Err(NetError::Malformed { from: 1, .. })), "{refused:?}");
         }
     }
@@ -258,6 +258,6 @@ mod tests {
         let ranks: Vec<_> = ends.iter().map(|end| Ranks::of(end)).collect();
         let mut first = Collection::new(&ranks[0], WIRE).unwrap();
         ranks[1].alert();
-        assert_eq!(first.collect_rest(&ranks[0], |_| {}), Ok(false));
+        assert_eq!(first.collect_rest(&ranks[0], &mut |_| {}), Ok(false));
     }
 }

@@ -15,6 +15,7 @@ mod orders;
 mod parameters;
 mod progress;
 mod ranks;
+mod steps;
 mod summaries;
 pub(crate) mod thread_resources;
 pub(crate) mod threads;
@@ -44,6 +45,7 @@ pub(crate) use orders::Order;
 pub(crate) use progress::{ProgressMonitor, Stop};
 pub(crate) use ranks::{ENGINE_KINDS, Ranks};
 use ranks::{from_bytes, to_bytes};
+use steps::{Once, Steps};
 use summaries::Summary;
 pub(crate) use summaries::{model_error, reduce};
 
@@ -183,13 +185,19 @@ impl<M: Model> Run<'_, M> {
         make: impl FnOnce(Option<Wires<M>>) -> Result<S, RunError>,
         work: impl FnOnce(&mut S, Instant) -> Outcome<M>,
     ) -> Ended<M> {
+        self.carry_out_all(&mut Once::new(make, work))
+    }
+
+    /// Does so without the type of what is shared: compiled once, and not for each engine.
+    fn carry_out_all(&self, steps: &mut dyn Steps<Option<Wires<M>>, Outcome<M>>) -> Ended<M> {
         let connect = || self.ranks.connect(self.model, &self.settings);
         let wires = panics::catch(connect).map_err(|fault| self.model_error(fault))??;
         // Ranks that make their models at different speeds have waited for each other.
         let started = if self.ranks.count() > 1 { Instant::now() } else { self.started };
-        let make = panics::catch(|| Ok((self.model.name().to_owned(), make(wires)?)));
-        let (name, mut shared) = match make.unwrap_or_else(|fault| Err(self.model_error(fault))) {
-            Ok(made) => made,
+        let made = || steps.make(wires).map(|()| self.model.name().to_owned());
+        let made = panics::catch(made);
+        let name = match made.unwrap_or_else(|fault| Err(self.model_error(fault))) {
+            Ok(name) => name,
             Err(error) => {
                 // The others may be in their main loops already.
                 self.ranks.alert();
@@ -197,9 +205,9 @@ impl<M: Model> Run<'_, M> {
                 return self.conclude(String::new(), Outcome::Failed(order, error), started);
             }
         };
-        let outcome = work(&mut shared, started);
+        let outcome = steps.work(started).unwrap_or(Outcome::Stopped);
         // What is left belongs to the model, too, and may panic when it is dropped.
-        let dropped = panics::catch(move || drop(shared));
+        let dropped = panics::catch(|| steps.drop_shared());
         let outcome = match (dropped, outcome) {
             (Err(fault), Outcome::Done(_)) => {
                 Outcome::Failed(FailureOrder::End, self.model_error(fault))

@@ -220,7 +220,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
             totals.committed_events,
             "SESSION-A: the report would tell of other events"
         );
-        let settings = self.of_errors();
+        let settings = of_errors(&self.settings);
         let (engine, ranks) = self.home.at_work(&self.settings);
         let copies = (0..)
             .zip(&whole.0.lps)
@@ -290,13 +290,15 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
 
     /// Runs code of the model outside of any event.
     pub(crate) fn guard<T>(&self, code: impl FnOnce() -> T) -> Result<T, RunError> {
-        panics::catch(code).map_err(|fault| run::model_error(fault, None, &self.of_errors()))
+        let no_event = |fault| run::model_error(fault, None, &of_errors(&self.settings));
+        panics::catch(code).map_err(no_event)
     }
+}
 
-    /// The settings as errors that belong to no event tell them.
-    fn of_errors(&self) -> Parallel<'_> {
-        Parallel { engine: self.settings.engine.kind(), ..self.settings.parallel() }
-    }
+/// The settings as errors that belong to no event tell them.
+#[cold]
+fn of_errors(settings: &Settings) -> Parallel<'_> {
+    Parallel { engine: settings.engine.kind(), ..settings.parallel() }
 }
 
 impl<M: Model, E> fmt::Debug for Session<'_, M, E> {

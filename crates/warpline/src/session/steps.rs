@@ -30,6 +30,9 @@ impl Step {
     }
 }
 
+/// The part of a step that comes after the warm-up.
+type Rest<'r, S, W> = &'r dyn Fn(&mut S, &mut W) -> Result<Step, RunError>;
+
 impl<M: Model, E: Engines> Session<'_, M, E> {
     /// Runs all events that are due before `time`, an infinite one for all events. Those at `time`
     /// itself are not handled yet.
@@ -75,14 +78,14 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
             }
         };
         let Some(warm_up) = self.warm_up_left()?.filter(|warm_up| *warm_up <= time) else {
-            return self.step(watch, time, carry_out(time));
+            return self.step(watch, time, &carry_out(time));
         };
-        let warming = self.step(watch, warm_up, carry_out(warm_up))?;
+        let warming = self.step(watch, warm_up, &carry_out(warm_up))?;
         if warming.interrupted {
             return Ok(warming);
         }
-        let rest = |session: &mut Self, watch: &mut _| session.step(watch, time, carry_out(time));
-        self.end_warm_up(warming, watch, (warm_up < time).then_some(rest))
+        let rest = |session: &mut Self, watch: &mut _| session.step(watch, time, &carry_out(time));
+        self.end_warm_up(warming, watch, (warm_up < time).then_some(&rest))
     }
 
     /// Where the warm-up ends, if it is not over.
@@ -98,7 +101,7 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
         &mut self,
         warming: Step,
         watch: &mut Watch<'w>,
-        rest: Option<impl FnOnce(&mut Self, &mut Watch<'w>) -> Result<Step, RunError>>,
+        rest: Option<Rest<'_, Self, Watch<'w>>>,
     ) -> Result<Step, RunError> {
         // Where it fails, the session has no state any more.
         let mut state = self.state.take().ok_or_else(without_state)?;
@@ -141,9 +144,9 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
             }
         };
         let Some(warm_up) = self.warm_up_left()? else {
-            return self.step(watch, f64::INFINITY, carry_out(events, f64::INFINITY));
+            return self.step(watch, f64::INFINITY, &carry_out(events, f64::INFINITY));
         };
-        let warming = self.step(watch, f64::INFINITY, carry_out(events, warm_up))?;
+        let warming = self.step(watch, f64::INFINITY, &carry_out(events, warm_up))?;
         let left = events - warming.totals.committed_events;
         if warming.interrupted || (left == 0 && self.warm_up_left()?.is_some()) {
             return Ok(warming);
@@ -154,8 +157,8 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
         state.is_past_now = false;
         let end = f64::INFINITY;
         let rest =
-            |session: &mut Self, watch: &mut _| session.step(watch, end, carry_out(left, end));
-        self.end_warm_up(warming, watch, (left > 0).then_some(rest))
+            |session: &mut Self, watch: &mut _| session.step(watch, end, &carry_out(left, end));
+        self.end_warm_up(warming, watch, (left > 0).then_some(&rest))
     }
 
     /// Runs all events up to the end that the simulation was given, or all there are.
@@ -178,7 +181,7 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
         &mut self,
         watch: &mut Watch<'w>,
         until: f64,
-        carry_out: impl FnOnce(&Self, &mut Watch<'w>, Whole<M>) -> StepEnded<M>,
+        carry_out: &dyn Fn(&Self, &mut Watch<'w>, Whole<M>) -> StepEnded<M>,
     ) -> Result<Step, RunError> {
         let mut state = self.state.take().ok_or_else(without_state)?;
         debug_assert!(until >= state.now.get(), "SESSION-A: a step back to {until}");

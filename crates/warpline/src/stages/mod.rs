@@ -138,7 +138,7 @@ pub(crate) fn carry_out<M: Model, B: Buffer<Message<M>>>(
     run: &Run<'_, M>,
     from: Option<Whole<M>>,
     (chooser, balance): (Chooser, Balance),
-    candidates: impl FnOnce() -> Vec<Candidate>,
+    candidates: &dyn Fn() -> Vec<Candidate>,
     carrier: &mut dyn Carrier<M, B>,
     watch: &mut Watch<'_>,
 ) -> Ended<M> {

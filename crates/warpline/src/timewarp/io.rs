@@ -204,12 +204,12 @@ impl<M: Model> Queue<M> {
     /// Takes what other ranks have shipped. Returns their bound.
     fn collect(&mut self, ranks: &Ranks<'_>, last: bool) -> Result<KeyBound, NetError> {
         let Self { outputs, collection: Some(collection), .. } = self else { return Ok(NEVER) };
-        let take = |Arrival { key, to, message, .. }: Arrival<Message<M>>| {
+        let mut take = |Arrival { key, to, message, .. }: Arrival<Message<M>>| {
             outputs.push(Reverse(Output { key, lp: to, message: Where::Apart(message) }));
         };
         match last {
-            true => collection.collect_rest(ranks, take).map(|_| NEVER),
-            false => collection.collect(ranks, take),
+            true => collection.collect_rest(ranks, &mut take).map(|_| NEVER),
+            false => collection.collect(ranks, &mut take),
         }
     }
 

@@ -75,7 +75,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
                 return;
             };
             let mut outputs = common.lock_outputs();
-            let take = |Arrival { key, to, io, message }| {
+            let mut take = |Arrival { key, to, io, message }| {
                 outputs.push(Event {
                     key,
                     to,
@@ -84,9 +84,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
                 });
             };
             let collected = if until == NEVER {
-                remote.collection.collect_rest(common.ranks, take).map(|_| NEVER)
+                remote.collection.collect_rest(common.ranks, &mut take).map(|_| NEVER)
             } else {
-                remote.collection.collect(common.ranks, take)
+                remote.collection.collect(common.ranks, &mut take)
             };
             drop(outputs);
             match collected {
