@@ -30,6 +30,9 @@ impl Step {
     }
 }
 
+/// What lets an engine go on from a cut.
+type CarryOut<'c, S, W, M> = &'c dyn Fn(&S, &mut W, Whole<M>) -> StepEnded<M>;
+
 /// The part of a step that comes after the warm-up.
 type Rest<'r, S, W> = &'r dyn Fn(&mut S, &mut W) -> Result<Step, RunError>;
 
@@ -181,7 +184,7 @@ impl<M: Model, E: Engines> Session<'_, M, E> {
         &mut self,
         watch: &mut Watch<'w>,
         until: f64,
-        carry_out: &dyn Fn(&Self, &mut Watch<'w>, Whole<M>) -> StepEnded<M>,
+        carry_out: CarryOut<'_, Self, Watch<'w>, M>,
     ) -> Result<Step, RunError> {
         let mut state = self.state.take().ok_or_else(without_state)?;
         debug_assert!(until >= state.now.get(), "SESSION-A: a step back to {until}");
