@@ -490,8 +490,8 @@ impl WithPending for Epidemic {
 }
 
 /// A ladder hardly compares more where a population grows: entries are told apart by their times,
-/// and compared themselves only in the heap of late ones and in buckets of many. (For each entry 2.6
-/// comparisons; 13 if a calendar that has grown is not spread anew, 31 if it is not where many
+/// and compared themselves only in the heap of late ones and in buckets of many. (For each entry
+/// 2.6 comparisons; 13 if a calendar that has grown is not spread anew, 31 if it is not where many
 /// entries are late.)
 #[test]
 fn a_growing_population_is_not_sorted_by_a_heap() {

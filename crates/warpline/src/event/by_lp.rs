@@ -96,14 +96,7 @@ pub(crate) fn group(sorted: &mut [Item], place: usize, key: impl Fn(Item) -> Eve
                 std::mem::swap(a, b);
             }
         }
-        _ if group.len() <= sorting::FEW => sorting::insert_each(group, key),
-        _ => sort_many(group, &key),
+        _ => sorting::by_key(group, key),
     }
     group
-}
-
-/// Sorts many items. A sort is a lot of code: this is compiled once, not for each type of event.
-#[inline(never)]
-fn sort_many(items: &mut [Item], key: &dyn Fn(Item) -> EventKey) {
-    items.sort_by_cached_key(|&item| key(item));
 }

@@ -220,6 +220,7 @@ impl<E: Entry> LadderQueue<E> {
 
     /// Distributes entries that sort before all others to the calendar, or to a finer rung.
     fn spread(&mut self, bucket: Bucket<E>) {
+        debug_assert!(bucket.len() > 0, "LADDER-A: nothing has no span");
         let (first, last) = bucket.span();
         if bucket.len() > CALENDAR_MAX && self.depth < RUNGS_MAX && first < last {
             self.add_rung(Scale::new(first, last, RUNG_BUCKETS));

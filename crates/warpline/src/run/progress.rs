@@ -69,6 +69,7 @@ pub(crate) struct ProgressMonitor<'a, 'w> {
     timer: Timer,
     stopped: Option<Instant>,
     handling: Handling,
+    pending: u64,
     /// A panic of the observer. It is not the model's, so it goes to the caller of the run.
     panic: Option<Box<dyn Any + Send>>,
 }
@@ -90,6 +91,7 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
             timer,
             stopped: None,
             handling: Handling::default(),
+            pending: 0,
             panic: None,
         }
     }
@@ -123,6 +125,12 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
         }
         self.handling.events += events as f64;
         self.handling.seconds += since.elapsed().as_secs_f64();
+    }
+
+    /// Notes how many events the worker has pending, at the beginning of a window.
+    #[inline]
+    pub(crate) const fn holds(&mut self, pending: u64) {
+        self.pending = pending;
     }
 
     /// Notes a time before which everything is handled.
@@ -182,7 +190,8 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
     fn look_at(&mut self, now: Instant) {
         let mut stops = self.stopped.is_some() || self.watch.stopped();
         let progress = self.progress(self.now);
-        if self.watch.ends_stage(&progress, Hint::Handling(self.handling.rate())) {
+        let hint = Hint::Windows { handling: self.handling.rate(), pending: self.pending };
+        if self.watch.ends_stage(&progress, hint) {
             // Ordering: Relaxed, as below. What was handled of the window is kept.
             self.stop.soon.store(true, Ordering::Relaxed);
         }

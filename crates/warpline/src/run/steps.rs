@@ -38,6 +38,7 @@ where
     }
 
     fn work(&mut self, started: Instant) -> Option<O> {
+        debug_assert!(self.make.is_none(), "work begins before anything was made");
         let work = self.work.take()?;
         Some(work(self.shared.as_mut()?, started))
     }

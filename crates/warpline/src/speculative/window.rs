@@ -140,12 +140,6 @@ pub(super) struct Executed {
     pub(super) is_stopped: bool,
 }
 
-/// Sorts many places; compiled once, not for each model.
-#[inline(never)]
-fn sort_many(places: &mut [Place], key: &dyn Fn(Place) -> EventKey) {
-    places.sort_by_cached_key(|&place| key(place));
-}
-
 /// Where an event of a window is: in its log, or among its added events.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place(u32);
@@ -436,12 +430,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
         }
         // Events that were taken away have left their places.
         places.retain(|&place| !self.event(place).is_anti());
-        let key = |place| self.event(place).key;
-        if places.len() <= sorting::FEW {
-            sorting::insert_each(places, key);
-        } else {
-            sort_many(places, &key);
-        }
+        sorting::by_key(places, |place| self.event(place).key);
         // A model that is not saved whole may bring two of one key: only the engine's tests ask.
         debug_assert!(
             !cfg!(test)

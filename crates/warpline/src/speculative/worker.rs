@@ -196,8 +196,8 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
                 worker.sender.error_context.lp = Some(id);
                 worker.lps.push(Lp::new(shared.model, id, shared.settings.seed));
                 let Some(Lp { state, core }) = worker.lps.last_mut() else { return };
-                let sender = &mut worker.sender;
-                handling::start(state, core, shared.model, id, sender, || monitor.is_to_stop());
+                let (sender, stops) = (&mut worker.sender, || monitor.is_to_stop());
+                handling::start(state, core, shared.model, id, sender, stops);
                 // Nothing undoes what it has written.
                 worker.sender.drop_log(None);
             }
@@ -227,6 +227,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         }
         self.tally.base[parity.index()] = self.tally.processed;
         monitor.reaches(self.sender.grid.start(begin));
+        monitor.holds(self.sender.calendar.len());
         for tile in 0..self.sender.calendar.tiles() {
             self.poll();
             self.open_tile(parity, tile, monitor);
@@ -432,14 +433,10 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             "SPEC-B: window {} is committed before it is settled",
             window.number
         );
-        debug_assert!(
-            window.stopped.is_empty(),
-            "RESIZE-A: window {} is committed, and an LP has stopped in it",
-            window.number
-        );
-        debug_assert_eq!(window.number, self.oldest, "WORD-B: another window is committed");
-        debug_assert_eq!(window.order.len(), window.log.len(), "SPEC-A: an event has no LP");
         let (number, end) = (window.number, window.end);
+        debug_assert!(window.stopped.is_empty(), "RESIZE-A: an LP stopped in {number}, now over");
+        debug_assert_eq!(number, self.oldest, "WORD-B: another window is committed");
+        debug_assert_eq!(window.order.len(), window.log.len(), "SPEC-A: an event has no LP");
         self.tally.windows += 1;
         let in_windows = window.len() + next.len() + self.sparse.held();
         let held = self.sender.calendar.len() + in_windows + self.sender.log_in_events();

@@ -38,6 +38,9 @@ const GAP_LEAST: f64 = 1e-3;
 const SLICE_GAPS: f64 = 2.0;
 /// A hand-over is thought to take at least this time before the first one, in seconds.
 const HANDOVER_LEAST: f64 = 0.2e-3;
+/// It is thought to take at least this time for each pending event: all of them move, and the memory
+/// that they move to is new.
+const HANDOVER_EACH: f64 = 100e-9;
 /// A trial goes on, and none begins, while the rate rises by this factor from slice to slice, or
 /// would do so in this number of hand-overs: the memory of a large model is slow while it is new.
 const RISE: f64 = 1.08;
@@ -175,7 +178,7 @@ impl Choice {
     fn trial(&self) -> Option<Trial> {
         let best = self.known[self.incumbent].rate.filter(|&best| best > 0.0)?;
         let (asked, before) = (self.time, self.committed);
-        let (limit, way_back) = (self.limit, self.handover);
+        let (limit, way_back) = (self.limit, self.way());
         (self.next != self.incumbent).then_some(Trial { asked, before, best, limit, way_back })
     }
 
@@ -449,7 +452,7 @@ impl Choice {
         }
         // If it is faster no more, that will be known.
         if let Some((fastest, _)) = self.fastest_other()
-            && self.lag.pays_for(self.handover)
+            && self.lag.pays_for(self.way())
         {
             return Some((fastest, LIMIT * self.cost(fastest, best)));
         }
@@ -470,7 +473,12 @@ impl Choice {
         // One that was never tried is thought to be half as fast.
         let rate = self.known[candidate].rate.unwrap_or(best / 2.0);
         let lost = (1.0 - rate / best).max(0.1);
-        2.0 * self.handover + 2.0 * self.slice_length(true) * lost
+        2.0 * self.way() + 2.0 * self.slice_length(true) * lost
+    }
+
+    /// What a hand-over would take now: as much as before, or more if more events are pending.
+    fn way(&self) -> f64 {
+        self.handover.max(HANDOVER_EACH * self.told.pending as f64)
     }
 
     /// The share of the run that trials may lose.

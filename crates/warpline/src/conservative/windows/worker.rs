@@ -236,6 +236,7 @@ where
         let local_of = |event: &Event<B>| shared.local_of(event.to);
         self.sender.calendar.open(window, local_of);
         monitor.reaches(shared.grid.start(window));
+        monitor.holds(self.sender.calendar.len() as u64);
         for tile in 0..self.sender.calendar.tiles() {
             self.sender.calendar.take(window, tile, &mut self.bucket);
             if self.bucket.is_empty() {

@@ -21,7 +21,10 @@ impl Choice {
     pub(crate) fn note(&mut self, hint: Hint) {
         match hint {
             Hint::Pending(each) => self.note_pending(each),
-            Hint::Handling(rate) => self.told.handling = rate,
+            Hint::Windows { handling, pending } => {
+                let workers = self.known[self.now.candidate].workers as u64;
+                (self.told.handling, self.told.pending) = (handling, workers * pending);
+            }
             Hint::Sequential { pending, copying } => {
                 self.told = Told { handling: None, copying, pending };
             }

@@ -36,7 +36,7 @@ pub(super) struct Told {
     pub(super) handling: Option<f64>,
     /// Seconds that a copy of a state takes.
     pub(super) copying: Option<f64>,
-    /// The events that are pending, while the sequential engine works.
+    /// About how many events are pending.
     pub(super) pending: u64,
 }
 

@@ -53,7 +53,7 @@ fn windows_begin_when_they_have_events() {
                 if candidate == 1 {
                     choice.note(Hint::Sequential { pending, copying: Some(1.0) });
                 } else {
-                    choice.note(Hint::Handling(None));
+                    choice.note(Hint::Windows { handling: None, pending });
                 }
                 if time >= 20e-3 || choice.look(&progress(time, committed, events)) {
                     break;
@@ -81,12 +81,26 @@ fn what_cannot_win_is_not_tried() {
     let rates = [50e6, 20e6, 20e6];
     let stages = |handling: Option<f64>| {
         let mut choice = choice();
-        choice.note(Hint::Handling(handling));
+        choice.note(Hint::Windows { handling, pending: 0 });
         play(choice, 25e6, 0.2e-3, steady(&rates)).stages.len()
     };
     assert_eq!(stages(Some(30e6)), 1);
     assert!(stages(Some(45e6)) > 1);
     assert!(stages(None) > 1);
+}
+
+/// Where very many events would have to move, a short run does not pay for a trial; where few would,
+/// or if the run is long, it does. (Red if a hand-over is thought to take what the last one took.)
+#[test]
+fn many_pending_events_are_not_moved_for_little() {
+    let stages = |pending, events| {
+        let mut choice = choice();
+        choice.note(Hint::Sequential { pending, copying: None });
+        play(choice, events, 0.2e-3, steady(&[50e6, 20e6, 20e6])).stages.len()
+    };
+    assert_eq!(stages(1 << 20, 25e6), 1);
+    assert!(stages(1 << 10, 25e6) > 1);
+    assert!(stages(1 << 20, 500e6) > 1);
 }
 
 /// Where a copy of a state takes much longer than an event, who copies is not tried: 300 ns before
