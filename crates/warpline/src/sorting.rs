@@ -118,8 +118,8 @@ mod tests {
     }
 
     proptest! {
-        /// Mutations, each seen red: `few` or `insert_each` does not go back further than one place;
-        /// `arrange` swaps with the start of the circle; `by_lp` sorts many in an unstable way.
+        /// Mutations, each seen red: `few` or `insert_each` does not go back further than one
+        /// place; `arrange` swaps with the start of the circle; `by_lp` has another order of many.
         #[test]
         fn all_sort(all in shuffled(), len in 0..60_usize) {
             let mut numbers = all[..len].to_vec();

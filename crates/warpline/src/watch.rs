@@ -47,8 +47,8 @@ pub(crate) type Observer<'a> = Box<dyn FnMut(&Progress) -> ControlFlow<()> + Sen
 pub(crate) enum Hint {
     /// The run begins with about this number of events for each worker.
     Pending(u64),
-    /// Of an engine with windows: the events per second of a worker while it handles events and does
-    /// nothing else, if that is measured; and about how many it has pending.
+    /// Of an engine with windows: the events per second of a worker while it handles events and
+    /// does nothing else, if that is measured; and about how many it has pending.
     Windows { handling: Option<f64>, pending: u64 },
     /// What the sequential engine has pending, and the seconds that a copy of a state takes, if
     /// that is measured.

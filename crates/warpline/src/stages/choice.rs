@@ -38,8 +38,7 @@ const GAP_LEAST: f64 = 1e-3;
 const SLICE_GAPS: f64 = 2.0;
 /// A hand-over is thought to take at least this time before the first one, in seconds.
 const HANDOVER_LEAST: f64 = 0.2e-3;
-/// It is thought to take at least this time for each pending event: all of them move, and the memory
-/// that they move to is new.
+/// And at least this time for each pending event: all of them move, to memory that is new.
 const HANDOVER_EACH: f64 = 100e-9;
 /// A trial goes on, and none begins, while the rate rises by this factor from slice to slice, or
 /// would do so in this number of hand-overs: the memory of a large model is slow while it is new.
@@ -90,6 +89,8 @@ pub(crate) struct Choice {
     gap: f64,
     density: Density,
     told: Told,
+    /// The events that were pending after the slice before.
+    pending: u64,
     /// It was to begin the run, but had too few pending events.
     waiting: Option<usize>,
     budget: Budget,
@@ -119,6 +120,7 @@ impl Choice {
             gap: 0.0,
             density: Density::default(),
             told: Told::default(),
+            pending: 0,
             waiting: None,
             budget: Budget::default(),
             lag: Lag::default(),
@@ -397,7 +399,10 @@ impl Choice {
             return true;
         }
         let is_beginning = self.trials == 0 && self.time - self.start < GROWING_MOST;
-        if is_rising || is_beginning && self.density.grows() {
+        // Who comes back from a trial would have many more events to move.
+        let before = std::mem::replace(&mut self.pending, self.told.pending);
+        let is_growing = self.pending as f64 > RISE * before as f64;
+        if is_rising || is_growing || is_beginning && self.density.grows() {
             return false;
         }
         let Some((challenger, limit)) = self.challenger() else { return false };

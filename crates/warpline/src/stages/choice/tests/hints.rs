@@ -89,8 +89,9 @@ fn what_cannot_win_is_not_tried() {
     assert!(stages(None) > 1);
 }
 
-/// Where very many events would have to move, a short run does not pay for a trial; where few would,
-/// or if the run is long, it does. (Red if a hand-over is thought to take what the last one took.)
+/// Where very many events would have to move, a short run does not pay for a trial; where few
+/// would, or if the run is long, it does. (Red if a hand-over is thought to take what the last one
+/// took.)
 #[test]
 fn many_pending_events_are_not_moved_for_little() {
     let stages = |pending, events| {
@@ -155,4 +156,26 @@ fn windows_come_back_where_events_get_denser() {
     // From 1.7 million events per second to twice that of the sequential engine, and more.
     assert!(share_of_windows(1.5) > 0.5, "{}", share_of_windows(1.5));
     assert!(share_of_windows(0.0) < 0.1, "{}", share_of_windows(0.0));
+}
+
+/// While ever more events are pending, nothing is tried: the way back would be longer. Once there
+/// are no more, it is. (Red without the look at what was pending before.)
+#[test]
+fn nothing_is_tried_while_events_become_many() {
+    let first_trial = |growth: f64| {
+        let mut choice = choice();
+        let (mut time, mut committed, mut pending) = (0.0, 0.0, 1e3);
+        choice.begin_stage();
+        while choice.trials() == 0 {
+            time += STEP;
+            committed += 20e6 * STEP;
+            pending *= if time < 0.03 { growth.powf(STEP / 1e-3) } else { 1.0 };
+            choice.note(Hint::Sequential { pending: pending as u64, copying: None });
+            choice.look(&progress(time, committed, 100e6));
+            assert!(time < 1.0, "nothing is ever tried");
+        }
+        time
+    };
+    assert!(first_trial(1.0) < 0.03);
+    assert!(first_trial(1.2) > 0.03);
 }
