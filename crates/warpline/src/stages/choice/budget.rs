@@ -28,6 +28,9 @@ pub(super) const FORESIGHT_BLIND: f64 = 5.0;
 const DONE_LEAST: f64 = 1e-6;
 /// What a trial may lose as a share of the time that is left: there is little to win near the end.
 const SHARE_OF_REST: f64 = 0.1;
+/// The same as a share of the time that has passed: a run may be over long before its end, where
+/// there is nothing left to do.
+const SHARE_OF_PAST: f64 = 0.25;
 
 /// The account of a run's trials.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,7 +72,8 @@ impl Budget {
     /// What a trial may lose that begins now, if trials may lose this share of the run.
     pub(super) fn left(&self, share: f64) -> f64 {
         let left = share * self.foreseen + self.added - self.spent;
-        left.min(SHARE_OF_REST * (self.foreseen - self.time)).max(0.0)
+        let most = (SHARE_OF_REST * (self.foreseen - self.time)).min(SHARE_OF_PAST * self.time);
+        left.min(most).max(0.0)
     }
 
     /// A trial has lost this time.
@@ -112,7 +116,7 @@ impl Lag {
 mod tests {
     use super::*;
 
-    /// Little may be lost near the end of a run, and nothing beyond the share.
+    /// Little may be lost near the beginning and the end of a run, and nothing beyond the share.
     #[test]
     fn what_is_left() {
         let mut budget = Budget::default();
@@ -124,6 +128,10 @@ mod tests {
         assert!((budget.left(0.02) - 0.001).abs() < 1e-12, "{budget:?}");
         budget.charge(0.1);
         assert_eq!(budget.left(0.02), 0.0);
+        // A long run that has just begun.
+        let mut budget = Budget::default();
+        budget.foresee(0.08, 0.0, 0.05);
+        assert!((budget.left(0.06) - 0.02).abs() < 1e-12, "{budget:?}");
     }
 
     /// However often the rate changes, trials get no more than a share of the time for it.
