@@ -46,9 +46,7 @@ fn insert_each<T: Copy>(items: &mut [T], key: &impl Fn(T) -> EventKey) {
 }
 
 fn order_of_keys(keys: &[EventKey]) -> Vec<usize> {
-    let mut places: Vec<_> = (0..keys.len()).collect();
-    places.sort_unstable_by_key(|&place| keys[place]);
-    places
+    order(keys)
 }
 
 /// Sorts events by LP, and those of an LP by key. Equal ones keep their order.
@@ -57,31 +55,35 @@ pub(crate) fn by_lp<T>(events: &mut [T], key: impl Fn(&T) -> (LpId, EventKey)) {
         few(events, &key);
     } else {
         let keys: Vec<_> = events.iter().map(&key).collect();
-        arrange(events, stable_order(&keys));
+        arrange(events, order_by_lp(&keys));
     }
     debug_assert!(events.is_sorted_by_key(key), "an event is behind its group");
 }
 
-fn stable_order(keys: &[(LpId, EventKey)]) -> Vec<usize> {
+fn order_by_lp(keys: &[(LpId, EventKey)]) -> Vec<usize> {
+    order(keys)
+}
+
+/// The places of these keys of events, in the order of the keys.
+pub(crate) fn order_of_events(keys: &[EventKey]) -> Vec<usize> {
+    distinct(keys, "two events have one key")
+}
+
+/// The places of these LPs, in their order.
+pub(crate) fn order_of_lps(lps: &[LpId]) -> Vec<usize> {
+    distinct(lps, "CUT-A: an LP is there twice")
+}
+
+/// The places of these keys, in their order; the first of equal ones stays the first.
+fn order<K: Ord + Copy>(keys: &[K]) -> Vec<usize> {
     let mut places: Vec<_> = (0..keys.len()).collect();
     places.sort_by_key(|&place| keys[place]);
     places
 }
 
-/// The places of these keys of events, in the order of the keys.
-pub(crate) fn order_of_events(keys: &[EventKey]) -> Vec<usize> {
-    order(keys, "two events have one key")
-}
-
-/// The places of these LPs, in their order.
-pub(crate) fn order_of_lps(lps: &[LpId]) -> Vec<usize> {
-    order(lps, "CUT-A: an LP is there twice")
-}
-
-/// The places of these keys, in their order. It is a mistake if two are equal.
-fn order<K: Ord + Copy>(keys: &[K], mistake: &str) -> Vec<usize> {
-    let mut places: Vec<_> = (0..keys.len()).collect();
-    places.sort_unstable_by_key(|&place| keys[place]);
+/// The same, where it is a mistake if two are equal.
+fn distinct<K: Ord + Copy>(keys: &[K], mistake: &str) -> Vec<usize> {
+    let places = order(keys);
     debug_assert!(places.is_sorted_by(|&one, &next| keys[one] < keys[next]), "{mistake}");
     places
 }

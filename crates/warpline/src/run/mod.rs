@@ -45,7 +45,7 @@ pub(crate) use orders::Order;
 pub(crate) use progress::{ProgressMonitor, Stop};
 pub(crate) use ranks::{ENGINE_KINDS, Ranks};
 use ranks::{from_bytes, to_bytes};
-use steps::{Once, Steps};
+use steps::{EngineSteps, Steps};
 use summaries::Summary;
 pub(crate) use summaries::{model_error, reduce};
 
@@ -185,7 +185,7 @@ impl<M: Model> Run<'_, M> {
         make: impl FnOnce(Option<Wires<M>>) -> Result<S, RunError>,
         work: impl FnOnce(&mut S, Instant) -> Outcome<M>,
     ) -> Ended<M> {
-        self.carry_out_all(&mut Once::new(make, work))
+        self.carry_out_all(&mut EngineSteps::new(make, work))
     }
 
     /// Does so without the type of what is shared: compiled once, and not for each engine.

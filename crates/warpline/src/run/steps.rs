@@ -15,19 +15,19 @@ pub(super) trait Steps<A, O> {
 }
 
 /// Those of an engine, whose workers share an `S`.
-pub(super) struct Once<F, W, S> {
+pub(super) struct EngineSteps<F, W, S> {
     make: Option<F>,
     work: Option<W>,
     shared: Option<S>,
 }
 
-impl<F, W, S> Once<F, W, S> {
+impl<F, W, S> EngineSteps<F, W, S> {
     pub(super) const fn new(make: F, work: W) -> Self {
         Self { make: Some(make), work: Some(work), shared: None }
     }
 }
 
-impl<A, O, F, W, S> Steps<A, O> for Once<F, W, S>
+impl<A, O, F, W, S> Steps<A, O> for EngineSteps<F, W, S>
 where
     F: FnOnce(A) -> Result<S, RunError>,
     W: FnOnce(&mut S, Instant) -> O,

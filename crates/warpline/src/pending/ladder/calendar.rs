@@ -317,15 +317,12 @@ impl<E: Entry> Calendar<E> {
             while bits != 0 {
                 let bucket = first + bits.trailing_zeros() as usize;
                 is_crowded = !self.append(bucket, has_grown);
-                if is_crowded {
-                    self.occupied[first / WORD] = bits;
-                    self.next = bucket;
-                    break;
+                if !is_crowded {
+                    bits &= bits - 1;
                 }
-                bits &= bits - 1;
-                if self.run.len() >= enough {
+                if is_crowded || self.run.len() >= enough {
                     self.occupied[first / WORD] = bits;
-                    self.next = bucket + 1;
+                    self.next = bucket + usize::from(!is_crowded);
                     break;
                 }
             }
