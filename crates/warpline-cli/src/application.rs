@@ -11,6 +11,7 @@ use crate::shipped;
 use crate::{
     args::{BranchArgs, InfoArgs, RunArgs, SweepArgs},
     checkpoints::CheckpointCommand,
+    demonstration::Demonstration,
     help,
     manual::{self, CompletionsArgs, ManArgs},
     nodes::NodesArgs,
@@ -27,14 +28,16 @@ const STATUSES: &str = "Exit status: 0 done, 1 the run failed, 2 bad usage, 3 --
 #[derive(Clone)]
 pub struct Application {
     pub(crate) models: Vec<&'static dyn Entry>,
-    /// Whether this is Warpline's own command, with a benchmark, a laboratory and a demonstration.
+    /// What it does without a subcommand, instead of printing its help.
+    pub(crate) demonstration: Option<Demonstration>,
+    /// Whether this is Warpline's own command, with a benchmark and a laboratory.
     is_warpline: bool,
 }
 
 /// A parsed command line; for runs, also the flags that were typed and are not read.
 pub(crate) enum Request {
-    /// Nothing: the demonstration, where there is one.
-    Demo,
+    /// Nothing.
+    None,
     Run(ModelParams, RunArgs, Vec<Unread>),
     Sweep(ModelParams, SweepArgs, Vec<Unread>),
     Branch(ModelParams, BranchArgs, Vec<Unread>),
@@ -51,14 +54,21 @@ impl Application {
     /// The command for these models.
     #[must_use]
     pub fn new(models: &[&'static dyn Entry]) -> Self {
-        Self { models: models.to_vec(), is_warpline: false }
+        Self { models: models.to_vec(), demonstration: None, is_warpline: false }
+    }
+
+    /// The command, with what it does without a subcommand.
+    #[must_use]
+    pub fn demonstrating(self, demonstration: Demonstration) -> Self {
+        Self { demonstration: Some(demonstration), ..self }
     }
 
     /// Warpline's own command.
     #[cfg(feature = "shipped")]
     #[must_use]
     pub fn warpline() -> Self {
-        Self { models: warpline_models::ALL.to_vec(), is_warpline: true }
+        let demonstration = Some(shipped::DEMONSTRATION);
+        Self { models: warpline_models::ALL.to_vec(), demonstration, is_warpline: true }
     }
 
     /// The parser of the command line.
@@ -97,11 +107,13 @@ impl Application {
             .subcommand(checkpoint);
         let command = manual::add_to(command);
         #[cfg(feature = "shipped")]
-        if self.is_warpline {
-            let last = format!("{}\n{STATUSES}", shipped::DEMO);
-            return shipped::add_to(command).after_help(last);
+        let command = if self.is_warpline { shipped::add_to(command) } else { command };
+        match self.demonstration {
+            Some(it) => command.after_help(format!("{}\n{STATUSES}", it.help(&self.name()))),
+            None => {
+                command.subcommand_required(true).arg_required_else_help(true).after_help(STATUSES)
+            }
         }
-        command.subcommand_required(true).arg_required_else_help(true).after_help(STATUSES)
     }
 
     /// The name of the command: `warpline`, or that of the program.
@@ -150,7 +162,7 @@ impl Application {
             return Ok(Request::Shipped(request));
         }
         Ok(match matches.subcommand() {
-            None => Request::Demo,
+            None => Request::None,
             Some(("run" | "analyze", run)) => {
                 let (params, mut args, matches) = self.model::<RunArgs>(run)?;
                 let unread = reads::unread(matches, &args.common);

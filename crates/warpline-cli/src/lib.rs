@@ -39,6 +39,7 @@ mod checkpoints;
 #[cfg(feature = "shipped")]
 mod circuit;
 mod configuration;
+mod demonstration;
 mod failure;
 mod format;
 mod help;
@@ -87,6 +88,7 @@ pub use application::Application;
 #[cfg(feature = "arrow")]
 pub use arrow::record_batch;
 pub use call::{CallError, Command};
+pub use demonstration::Demonstration;
 pub use open::OpenSession;
 pub use progress::{Caller, Status};
 pub use warpline_models::catalog::{
@@ -123,7 +125,9 @@ impl Application {
         }
         let (words, matches) = configuration::parse(self, words)?;
         match self.request(&matches)? {
-            Request::Demo => run::demo(self),
+            Request::None => {
+                self.demonstration.map_or(Ok(()), |demonstration| demonstration.execute(self))
+            }
             Request::Run(params, args, unread) => {
                 reads::refuse(unread)?;
                 run::execute(self, &words, &params, &args)

@@ -19,7 +19,6 @@ use warpline_models::catalog::{ModelParams, Prepared, RunSetup};
 
 use crate::{
     Application,
-    application::Request,
     args::{CommonArgs, RunArgs, RunFormat},
     checkpoints::{self, Due},
     failure::Failure,
@@ -38,33 +37,6 @@ use crate::{
     trace::{Trace, Written},
     warm_up,
 };
-
-/// The run that `warpline` without arguments makes: three days of the GTW paper's network.
-const DEMO: [&str; 5] = ["warpline", "run", "pcs", "--warmup=60", "--end=4320"];
-
-/// Runs the demonstration, and says what to try next.
-pub(crate) fn demo(application: &Application) -> Result<(), Failure> {
-    eprintln!(
-        "Simulating three days of a wireless network: 64 x 32 cells, 50 000 portables\n\
-         (the same as `warpline {}`)\n",
-        DEMO[1..].join(" ")
-    );
-    let matches = application.command().try_get_matches_from(DEMO)?;
-    if let Request::Run(params, args, _) = application.request(&matches)? {
-        execute(application, &DEMO.map(OsString::from), &params, &args)?;
-    }
-    eprintln!(
-        "\nWhat to try next (`warpline` is `cargo run --release --` here):\n  \
-         warpline run pcs --mobility high              portables that move five times as often\n  \
-         warpline run pcs --engine timewarp            on every core, with the same answer\n  \
-         warpline run pcs --end 300 --replications 8   with confidence intervals\n  \
-         warpline run phold --lps 65536 --population 1048576 --end 10\n  \
-         warpline sweep pcs --end 300 --vary channels=8,10,12\n  \
-         warpline bench W1 W2                          how fast it is on this machine\n  \
-         warpline run pcs --help                       everything that can be set"
-    );
-    Ok(())
-}
 
 /// Runs the model, and writes the report.
 pub(crate) fn execute(

@@ -8,6 +8,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use crate::{
     bench::{self, BenchArgs, SpinArgs},
     circuit::{self, CircuitArgs},
+    demonstration::Demonstration,
     failure::Failure,
     help,
     lab::{self, LabArgs},
@@ -23,9 +24,22 @@ pub(crate) enum Request {
     Spin(SpinArgs),
 }
 
-/// What the help says last.
-pub(crate) const DEMO: &str =
-    "Without a command, `warpline` runs a wireless network for a few seconds.";
+/// What it does without a subcommand: three days of the GTW paper's network.
+pub(crate) const DEMONSTRATION: Demonstration = Demonstration {
+    title: "three days of a wireless network: 64 x 32 cells, 50 000 portables",
+    arguments: &["run", "pcs", "--warmup=60", "--end=4320"],
+    call: "cargo run --release --",
+    next: &[
+        ("run pcs --mobility high", "portables that move five times as often"),
+        ("run pcs --engine timewarp", "on every core, with the same answer"),
+        ("run pcs --end 300 --replications 8", "with confidence intervals"),
+        ("run phold --lps 65536 --population 1048576 --end 10", ""),
+        ("sweep pcs --end 300 --vary channels=8,10,12", ""),
+        ("bench W1 W2", "how fast it is on this machine"),
+        ("run pcs --help", "everything that can be set"),
+    ],
+    more: "",
+};
 
 /// Adds them to a command.
 pub(crate) fn add_to(command: Command) -> Command {

@@ -1,7 +1,8 @@
 //! Models shipped with Warpline.
 //!
 //! One file per model: its parameters (the same names on the command line, in configuration files
-//! and here), its LPs, its results with units. [`ALL`] is the list of them.
+//! and here), its LPs, its results with units. Each is a feature of this crate, and `shipped` is all
+//! of them. [`ALL`] is the list of those that were compiled.
 //!
 //! | model | what it is | source |
 //! |---|---|---|
@@ -22,45 +23,51 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "shipped")]
+#[cfg(any(feature = "epidemic", feature = "pcs", feature = "phold", feature = "queues"))]
 mod branching;
 pub mod catalog;
-#[cfg(feature = "shipped")]
+#[cfg(feature = "circuit")]
 pub mod circuit;
 mod domain;
-#[cfg(feature = "shipped")]
+#[cfg(feature = "epidemic")]
 pub mod epidemic;
-#[cfg(feature = "shipped")]
+#[cfg(any(feature = "pcs", feature = "phold"))]
 mod grain;
-#[cfg(feature = "shipped")]
+#[cfg(feature = "hypercube")]
 pub mod hypercube;
-#[cfg(feature = "shipped")]
+#[cfg(feature = "network")]
 pub mod network;
-#[cfg(feature = "shipped")]
+#[cfg(feature = "pcs")]
 pub mod pcs;
-#[cfg(feature = "shipped")]
+#[cfg(feature = "phold")]
 pub mod phold;
 mod prepared;
-#[cfg(feature = "shipped")]
+#[cfg(feature = "queues")]
 pub mod queues;
-#[cfg(feature = "shipped")]
+#[cfg(any(feature = "network", feature = "traffic"))]
 mod tables;
 mod time_unit;
-#[cfg(feature = "shipped")]
+#[cfg(feature = "traffic")]
 pub mod traffic;
 
-#[cfg(feature = "shipped")]
-use catalog::{Entry, entry};
+use catalog::Entry;
 
-/// The models that Warpline ships, in the order in which they are listed.
-#[cfg(feature = "shipped")]
+/// The models that this crate was compiled with, in the order in which they are listed.
 pub static ALL: &[&dyn Entry] = &[
-    entry::<phold::PholdParams>(),
-    entry::<hypercube::HypercubeParams>(),
-    entry::<pcs::PcsParams>(),
-    entry::<circuit::CircuitParams>(),
-    entry::<traffic::TrafficParams>(),
-    entry::<network::NetworkParams>(),
-    entry::<queues::QueuesParams>(),
-    entry::<epidemic::EpidemicParams>(),
+    #[cfg(feature = "phold")]
+    catalog::entry::<phold::PholdParams>(),
+    #[cfg(feature = "hypercube")]
+    catalog::entry::<hypercube::HypercubeParams>(),
+    #[cfg(feature = "pcs")]
+    catalog::entry::<pcs::PcsParams>(),
+    #[cfg(feature = "circuit")]
+    catalog::entry::<circuit::CircuitParams>(),
+    #[cfg(feature = "traffic")]
+    catalog::entry::<traffic::TrafficParams>(),
+    #[cfg(feature = "network")]
+    catalog::entry::<network::NetworkParams>(),
+    #[cfg(feature = "queues")]
+    catalog::entry::<queues::QueuesParams>(),
+    #[cfg(feature = "epidemic")]
+    catalog::entry::<epidemic::EpidemicParams>(),
 ];
