@@ -4,12 +4,7 @@
 
 use std::ffi::OsString;
 
-use crate::{
-    Application,
-    application::Request,
-    failure::Failure,
-    run,
-};
+use crate::{Application, application::Request, failure::Failure, run};
 
 /// A run that a command makes if it is called without a subcommand, and what it says around it.
 ///

@@ -14,11 +14,8 @@ mod starting;
 
 pub(crate) use admission::{Admission, Cause};
 pub(crate) use context::{BoundedSink, Handling, Sink};
-pub(crate) use copying::{copy_in_vain, time_copies};
+pub(crate) use copying::time_copies;
 pub(crate) use halt::{CutOff, Halt};
 pub(crate) use lp::{Core, Lp, copies_much};
 pub(crate) use source::{Source, Value};
 pub(crate) use starting::start;
-
-#[cfg(test)]
-pub(crate) use copying::COPIES;

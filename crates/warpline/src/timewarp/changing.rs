@@ -36,23 +36,20 @@ impl<M: Model> Worker<'_, M> {
         let Some(choice) = self.log.saving.choice.as_mut().filter(|choice| choice.measures) else {
             return;
         };
-        let Some(at) =
-            self.log.history.back().checked_sub(1).filter(|&at| self.log.history.is_live(at))
-        else {
-            return;
-        };
-        let state = &self.lps[self.log.history[at].event.lp as usize].state;
         let now = Counts {
             events: self.statistics.processed,
             rollbacks: self.statistics.rollbacks(),
             words: self.sender.undo_log.back(),
             handling: self.optional.meter.handling(),
         };
-        let copy = || {
+        let (history, lps) = (&self.log.history, &self.lps);
+        let recent = (history.front()..history.back()).rev().filter(|&at| !history[at].undone);
+        let states = recent.filter_map(|at| lps.get(history[at].event.lp as usize));
+        let time = || {
             let _platform = self.shared.memory.is_some().then(enter_platform);
-            handling::copy_in_vain(state)
+            handling::time_copies(states.map(|lp| &lp.state))
         };
-        choice.look(is_by_field, now, copy);
+        choice.look(is_by_field, now, time);
     }
 
     /// What this worker says of it in its report.

@@ -18,17 +18,20 @@
 
 use std::time::{Duration, Instant};
 
+use arrayvec::ArrayVec;
+
 use crate::{
-    StateSaving, handling,
+    StateSaving,
     settings::{Settings, TimeWarp},
-    tuning::Tuning,
+    tuning::{Mean, Tuning},
 };
 
 /// A worker looks at the first rounds of GVT, each a power of two, and then once in this many.
 const LOOK_EVERY: u32 = 256;
-/// It decides after as many events and copies.
+/// It decides after as many events, and by the median of so many measurements of copies: a single
+/// one may have been interrupted, and nobody changes back.
 const EVENTS_MIN: u64 = 1024;
-const COPIES_MIN: u64 = 8;
+const MEASUREMENTS: usize = 7;
 
 /// What an event costs more, in seconds, where copies are sparse: records are kept for longer, and
 /// leave the cache. (Some 40 ns with states of 64 bytes, 100 with 4 KB; AMD EPYC, 2026-11-25.)
@@ -52,6 +55,8 @@ pub(super) struct Choice {
     /// Since when, and what there was then.
     since: Option<(Instant, Counts)>,
     pub(super) tuning: Tuning,
+    /// What a copy took, in seconds, by the last measurements; the latest one last.
+    measured: ArrayVec<f64, MEASUREMENTS>,
     pub(super) wants_sparse: bool,
     /// The interval of sparse copies to begin with.
     every: u32,
@@ -79,8 +84,8 @@ impl Choice {
     }
 
     fn new(measures: bool) -> Self {
-        let tuning = Tuning::default();
-        Self { measures, looks: 0, since: None, tuning, wants_sparse: false, every: 1 }
+        let (tuning, measured) = (Tuning::default(), ArrayVec::new());
+        Self { measures, looks: 0, since: None, tuning, measured, wants_sparse: false, every: 1 }
     }
 
     /// The interval of sparse copies to begin with, and the costs from which it is found, if they
@@ -89,9 +94,14 @@ impl Choice {
         (self.every, self.measures.then_some(self.tuning))
     }
 
-    /// At a new GVT: measures again, if it is time to. `copy` makes a copy of a state and returns
-    /// false if that panics.
-    pub(super) fn look(&mut self, is_by_field: bool, now: Counts, copy: impl Fn() -> bool) {
+    /// At a new GVT: measures again, if it is time to. `time` makes copies of states and returns how
+    /// many, and the seconds that took: for ever, if a copy panics.
+    pub(super) fn look(
+        &mut self,
+        is_by_field: bool,
+        now: Counts,
+        time: impl FnOnce() -> (u32, f64),
+    ) {
         self.looks = self.looks.saturating_add(1);
         if !self.looks.is_power_of_two() && !self.looks.is_multiple_of(LOOK_EVERY) {
             return;
@@ -104,14 +114,16 @@ impl Choice {
         if is_by_field && words < WORDS_MIN {
             return;
         }
-        let (made, seconds) = handling::time_copies(copy);
+        let (made, seconds) = time();
+        if made == 0 {
+            return;
+        }
         if seconds.is_infinite() {
             self.measures = false;
             return;
         }
-        let each = Duration::from_secs_f64(seconds / f64::from(made));
-        (0..made).for_each(|_| self.tuning.copy.add(each));
-        if events < EVENTS_MIN || self.tuning.copy.samples() < COPIES_MIN {
+        self.note_copy(seconds / f64::from(made));
+        if events < EVENTS_MIN || !self.measured.is_full() {
             return;
         }
         let event = since.elapsed().as_secs_f64() / events as f64;
@@ -122,6 +134,17 @@ impl Choice {
         let rollbacks = now.rollbacks - before.rollbacks;
         self.wants_sparse = self.is_better(each, (events, rollbacks), event);
         self.every = self.tuning.best(events, rollbacks);
+    }
+
+    /// Notes what a copy took, in seconds: from now on it takes what the median says.
+    fn note_copy(&mut self, each: f64) {
+        if self.measured.is_full() {
+            self.measured.remove(0);
+        }
+        self.measured.push(each);
+        let mut sorted = self.measured.clone();
+        sorted.sort_by(f64::total_cmp);
+        self.tuning.copy = Mean::of(Duration::from_secs_f64(sorted[sorted.len() / 2]));
     }
 
     /// Whether sparse copies are much better than what saves a state now, at `each` seconds per
@@ -143,7 +166,6 @@ impl Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handling::COPIES;
 
     /// A choice that has measured copies of so many nanoseconds, and events.
     fn knowing(copy: u64, event: u64) -> Choice {
@@ -176,7 +198,7 @@ mod tests {
         let copies = std::cell::Cell::new(0);
         let copy = || {
             copies.set(copies.get() + 1);
-            true
+            (1, 1e-7)
         };
         let mut choice = Choice::new(true);
         let counts = |events, words| Counts { events, words, ..Counts::default() };
@@ -189,15 +211,30 @@ mod tests {
         choice.look(true, counts(10_000, 20), copy);
         assert_eq!(copies.get(), 0, "the log ends before the first look");
         choice.since = Some((Instant::now(), counts(0, 0)));
-        while choice.tuning.copy.samples() < COPIES_MIN {
+        while !choice.measured.is_full() {
             choice.looks = LOOK_EVERY - 1;
             choice.look(true, counts(20_000, 3_000 * 20_000), copy);
         }
-        assert!(copies.get() >= COPIES_MIN as u32);
+        assert_eq!(copies.get(), MEASUREMENTS as u32);
         choice.looks = LOOK_EVERY - 1;
         choice.since = Some((Instant::now(), counts(0, 0)));
         choice.look(true, counts(1 << 40, 3_000 << 40), copy);
         assert!(choice.wants_sparse, "3 000 words an event: {choice:?}");
+    }
+
+    /// A copy that was interrupted decides nothing. (Seen red: by the mean; by the last one.)
+    #[test]
+    fn one_slow_copy_is_not_believed() {
+        let mut choice = Choice::new(true);
+        let mut look = |events: u64, copy: f64| {
+            choice.looks = LOOK_EVERY - 1;
+            choice.look(false, Counts { events, ..Counts::default() }, || (1, copy));
+            choice.wants_sparse
+        };
+        assert!(
+            (1..20).all(|number| !look(number << 20, if number % 3 == 0 { 1e-3 } else { 8e-8 }))
+        );
+        assert!((20..30).map(|number| look(number << 20, 2e-6)).any(|wants| wants));
     }
 
     /// Who looks at every round would copy states more often than events do. A state that cannot
@@ -209,12 +246,12 @@ mod tests {
         for _ in 0..1024 {
             choice.look(false, Counts::default(), || {
                 copies.set(copies.get() + 1);
-                true
+                (1, 1e-7)
             });
         }
-        assert!(copies.get() <= COPIES * (8 + 1024 / LOOK_EVERY), "{copies:?}");
+        assert!(copies.get() <= 8 + 1024 / LOOK_EVERY, "{copies:?}");
         choice.looks = LOOK_EVERY - 1;
-        choice.look(false, Counts::default(), || false);
+        choice.look(false, Counts::default(), || (1, f64::INFINITY));
         assert!(!choice.measures);
     }
 }
