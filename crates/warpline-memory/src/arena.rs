@@ -62,7 +62,7 @@ use std::{
 };
 
 use crate::{
-    pool::{BUFFERS_MAX, PoolPlan, PoolSide, Shared, side::Side},
+    pool::{BUFFERS_MAX, PoolPlan, PoolSide, SharedPool, side::Side},
     slots::{Chunk, LINE, NOBODY, RETURNED, STALE, Slot, UNCLAIMED},
     trace::{BufferAccess, BufferAction, BufferTrace},
 };
@@ -94,7 +94,7 @@ impl BufferId {
 /// The buffers of one run, shared by its workers.
 pub struct Arena<T> {
     chunks: [OnceLock<Chunk<T>>; CHUNKS],
-    pool: Shared,
+    pool: SharedPool,
     /// Bytes from one buffer to the next: with several workers, no two buffers share a cache line.
     stride: usize,
     /// The first message, if messages are not stored.
@@ -142,7 +142,7 @@ impl<T: Send + Sync> Arena<T> {
         Self {
             chunks: [const { OnceLock::new() }; CHUNKS],
             stride: Self::buffer_bytes(plan.workers),
-            pool: Shared::new(plan),
+            pool: SharedPool::new(plan),
             representative: OnceLock::new(),
             unclaimed: false,
             workers: Mutex::default(),

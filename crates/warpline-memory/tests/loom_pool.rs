@@ -31,7 +31,7 @@ mod sync {
 
 use loom::{cell::Cell, model::Builder, sync::Arc, thread};
 
-use pool::{Pool, PoolPlan, PoolSide, Shared};
+use pool::{Pool, PoolPlan, PoolSide, SharedPool};
 
 const LIMIT: u32 = 4;
 
@@ -59,9 +59,9 @@ fn check(plan: &PoolPlan, work: Work) {
     let plan = plan.clone();
     model.check(move || {
         // The types of loom must not outlive a run, but threads need a `'static` reference.
-        let raw = Box::into_raw(Box::new(Shared::new(plan.clone())));
+        let raw = Box::into_raw(Box::new(SharedPool::new(plan.clone())));
         // SAFETY: it is freed at the end of the run, when no reference to it is left.
-        let shared: &'static Shared = unsafe { &*raw };
+        let shared: &'static SharedPool = unsafe { &*raw };
         let buffers = Arc::new(Buffers(std::array::from_fn(|_| Cell::new(0))));
         let run = |me: usize| {
             let buffers = Arc::clone(&buffers);

@@ -27,7 +27,7 @@
 //! same. Nothing is counted for each message. What a worker needs to begin with is added, so a
 //! worker that has sent nothing is promised something, too.
 
-use super::{PoolSide, Shared};
+use super::{PoolSide, SharedPool};
 use crate::sync::Ordering;
 
 /// The buffers that a part keeps beyond its recent demand and a quarter of it, if there are enough.
@@ -65,8 +65,8 @@ const DECAY: usize = 8;
 
 /// The side of one worker of an adaptive pool.
 #[derive(Debug)]
-pub(crate) struct Adaptive<'a> {
-    shared: &'a Shared,
+pub(crate) struct AdaptivePool<'a> {
+    shared: &'a SharedPool,
     me: usize,
     parts: Vec<Part>,
     /// An equal part of all buffers; 0 without a limit.
@@ -83,8 +83,8 @@ pub(crate) struct Adaptive<'a> {
     claims: Vec<Claim>,
 }
 
-impl<'a> Adaptive<'a> {
-    pub(crate) fn new(shared: &'a Shared, me: usize) -> Self {
+impl<'a> AdaptivePool<'a> {
+    pub(crate) fn new(shared: &'a SharedPool, me: usize) -> Self {
         let (stock, workers) = (&shared.stock, shared.plan.workers.max(1));
         let limit = stock.limit() as usize;
         debug_assert!(me < shared.shelves.len(), "worker {me} has no shelf");
@@ -275,7 +275,7 @@ fn level(claims: &mut [Claim], limit: usize) -> f64 {
     f64::INFINITY
 }
 
-impl PoolSide for Adaptive<'_> {
+impl PoolSide for AdaptivePool<'_> {
     #[inline]
     fn acquire(&mut self, to: usize) -> Option<u32> {
         if self.parts[to].free.is_empty() {

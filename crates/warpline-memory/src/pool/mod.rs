@@ -14,8 +14,8 @@
 //!
 //! [`Pool`] is a strategy with its parameters, [`PoolKind`] names it, and a [`PoolSide`] is the
 //! side of one worker. To add a pool, write its file, and here a variant of [`Pool`], a line in the
-//! list of `pools!`, and the arms that the compiler misses. The arena has one [`Shared`] for all
-//! workers: a [`Stock`] of buffers that belong to no worker, and for each worker a [`Shelf`], a
+//! list of `pools!`, and the arms that the compiler misses. The arena has one [`SharedPool`] for
+//! all workers: a [`Stock`] of buffers that belong to no worker, and for each worker a [`Shelf`], a
 //! list under a lock. Beside the lists of any pool there may be buffers that were returned
 //! [`early`].
 //!
@@ -264,13 +264,13 @@ macro_rules! pools {
 
 pools! {
     /// With the sender; a global pool evens out differences.
-    Sender = "sender" => Self::SENDER, sender::Sender<'a>;
+    Sender = "sender" => Self::SENDER, sender::SenderPool<'a>;
     /// With the receiver, under a lock.
-    Receiver = "receiver" => Self::RECEIVER, receiver::Receiver<'a>;
+    Receiver = "receiver" => Self::RECEIVER, receiver::ReceiverPool<'a>;
     /// With each pair of workers, an equal part for each.
-    Partitioned = "partitioned" => Self::PARTITIONED, partitioned::Partitioned<'a>;
+    Partitioned = "partitioned" => Self::PARTITIONED, partitioned::PartitionedPool<'a>;
     /// With each pair of workers, as many as the messages between them need.
-    Adaptive = "adaptive" => Self::Adaptive, adaptive::Adaptive<'a>;
+    Adaptive = "adaptive" => Self::Adaptive, adaptive::AdaptivePool<'a>;
 }
 
 impl Default for PoolKind {
@@ -374,7 +374,7 @@ pub(crate) trait PoolSide {
 
 /// The part of a pool that all its workers share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedPool {
     pub(crate) plan: PoolPlan,
     pub(crate) stock: Stock,
     /// By worker: the pool of a receiver, or buffers that return to the worker that sent in them.
@@ -439,7 +439,7 @@ impl Shelf {
     }
 }
 
-impl Shared {
+impl SharedPool {
     pub(crate) fn new(mut plan: PoolPlan) -> Self {
         if plan.workers == 1 && plan.pool.is_by_pairs() {
             // There is a single pair, and one list costs less than a list of lists.

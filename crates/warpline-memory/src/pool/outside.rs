@@ -19,7 +19,7 @@
 //! - **OUTSIDE-B.** When nothing is in use outside of buffers, and all workers have settled their
 //!   accounts twice, every buffer is free again for messages.
 
-use super::{PoolSide, Shared};
+use super::{PoolSide, SharedPool};
 use crate::sync::Ordering;
 
 /// What a buffer that no message is in is worth, in bytes.
@@ -56,7 +56,7 @@ pub(super) struct Outside {
 }
 
 impl Outside {
-    pub(super) fn new(shared: &Shared) -> Self {
+    pub(super) fn new(shared: &SharedPool) -> Self {
         let (plan, limit) = (&shared.plan, shared.stock.limit() as usize);
         let share = limit.saturating_mul(plan.worth.fresh) / plan.workers.max(1);
         let grain = (share / GRAIN).min(GRAIN_MAX);
@@ -68,7 +68,7 @@ impl Outside {
     pub(super) fn ensure(
         &mut self,
         bytes: usize,
-        shared: &Shared,
+        shared: &SharedPool,
         pool: &mut impl PoolSide,
         me: usize,
     ) -> bool {
@@ -79,7 +79,7 @@ impl Outside {
     fn enlarge(
         &mut self,
         need: isize,
-        shared: &Shared,
+        shared: &SharedPool,
         pool: &mut impl PoolSide,
         me: usize,
     ) -> bool {
@@ -114,7 +114,7 @@ impl Outside {
 
     /// Notes that this many bytes are not in use any more.
     #[inline]
-    pub(super) fn refund(&mut self, bytes: usize, shared: &Shared, pool: &mut impl PoolSide) {
+    pub(super) fn refund(&mut self, bytes: usize, shared: &SharedPool, pool: &mut impl PoolSide) {
         self.credit += bytes as isize;
         if self.credit > 2 * self.grain as isize {
             self.settle(self.grain, shared, pool);
@@ -123,7 +123,7 @@ impl Outside {
 
     /// Gives back what the credit beyond `keep` bytes stands for. Credit for which nothing was set
     /// aside here goes to the workers that have.
-    pub(super) fn settle(&mut self, keep: usize, shared: &Shared, pool: &mut impl PoolSide) {
+    pub(super) fn settle(&mut self, keep: usize, shared: &SharedPool, pool: &mut impl PoolSide) {
         let Worth { fresh, used } = self.worth;
         let keep = keep as isize;
         let held = self.aside as usize * fresh + self.taken.len() * used;
@@ -154,7 +154,7 @@ impl Outside {
     }
 
     /// Gives back what is not in use. In a shortage, all of it.
-    pub(super) fn settle_up(&mut self, short: bool, shared: &Shared, pool: &mut impl PoolSide) {
+    pub(super) fn settle_up(&mut self, short: bool, shared: &SharedPool, pool: &mut impl PoolSide) {
         // Ordering: Relaxed; a hint.
         let is_idle = self.credit == 0 && shared.credit.load(Ordering::Relaxed) == 0;
         if !is_idle {
@@ -166,7 +166,7 @@ impl Outside {
 /// A free buffer for messages of worker `me` to any worker, and to which.
 pub(super) fn acquire_any(
     pool: &mut impl PoolSide,
-    shared: &Shared,
+    shared: &SharedPool,
     me: usize,
 ) -> Option<(u32, usize)> {
     let workers = shared.plan.workers;
@@ -175,7 +175,7 @@ pub(super) fn acquire_any(
 }
 
 /// Takes up to this much of the credit that workers have left over.
-fn take_credit(shared: &Shared, bytes: usize) -> usize {
+fn take_credit(shared: &SharedPool, bytes: usize) -> usize {
     // Ordering: Relaxed; a count, and nothing is read through it.
     if bytes == 0 || shared.credit.load(Ordering::Relaxed) == 0 {
         return 0;

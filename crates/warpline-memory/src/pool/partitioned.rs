@@ -10,7 +10,7 @@
 //! Only in a lasting shortage do buffers pass through the stock to other workers. After that, every
 //! B(*i*, *j*) gets its former size again; its memory may then be in several pieces.
 
-use super::{Parts, PoolSide, Shared};
+use super::{Parts, PoolSide, SharedPool};
 
 /// The first size of a list if there is no limit.
 const FIRST: u32 = 8;
@@ -35,8 +35,8 @@ impl Part {
 
 /// The side of one worker of a partitioned pool.
 #[derive(Debug)]
-pub(crate) struct Partitioned<'a> {
-    shared: &'a Shared,
+pub(crate) struct PartitionedPool<'a> {
+    shared: &'a SharedPool,
     me: usize,
     parts: Vec<Part>,
     /// A list may gain this part of its size.
@@ -45,9 +45,9 @@ pub(crate) struct Partitioned<'a> {
     sharing: bool,
 }
 
-impl<'a> Partitioned<'a> {
+impl<'a> PartitionedPool<'a> {
     pub(crate) fn new(
-        shared: &'a Shared,
+        shared: &'a SharedPool,
         me: usize,
         division: &Parts,
         gain: f64,
@@ -121,7 +121,7 @@ impl<'a> Partitioned<'a> {
 
 /// Sets the sizes of the parts of worker `me`: as the user set them, or the worker's equal part of
 /// all buffers in equal parts for each receiver.
-fn divide(parts: &mut [Part], shared: &Shared, me: usize, division: &Parts) {
+fn divide(parts: &mut [Part], shared: &SharedPool, me: usize, division: &Parts) {
     let plan = &shared.plan;
     if let Parts::Sizes(sizes) = division {
         for (to, part) in parts.iter_mut().enumerate() {
@@ -145,7 +145,7 @@ fn divide(parts: &mut [Part], shared: &Shared, me: usize, division: &Parts) {
     parts[me].size = quota - each * (plan.workers - 1);
 }
 
-impl PoolSide for Partitioned<'_> {
+impl PoolSide for PartitionedPool<'_> {
     #[inline]
     fn acquire(&mut self, to: usize) -> Option<u32> {
         if self.parts[to].free.is_empty() {

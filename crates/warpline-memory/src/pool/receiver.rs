@@ -5,13 +5,13 @@
 //! (their footnote 1), a worker that sends to itself takes no lock unless the local pool is empty
 //! or full.
 
-use super::{PoolSide, Shared, Shelf};
+use super::{PoolSide, SharedPool, Shelf};
 use crate::sync::Ordering;
 
 /// The side of one worker of a receiver pool.
 #[derive(Debug)]
-pub(crate) struct Receiver<'a> {
-    shared: &'a Shared,
+pub(crate) struct ReceiverPool<'a> {
+    shared: &'a SharedPool,
     me: usize,
     /// Buffers for sends to itself.
     local: Option<Vec<u32>>,
@@ -23,8 +23,8 @@ pub(crate) struct Receiver<'a> {
     scratch: Vec<u32>,
 }
 
-impl<'a> Receiver<'a> {
-    pub(crate) fn new(shared: &'a Shared, me: usize, local_pool: bool) -> Self {
+impl<'a> ReceiverPool<'a> {
+    pub(crate) fn new(shared: &'a SharedPool, me: usize, local_pool: bool) -> Self {
         let (plan, stock) = (&shared.plan, &shared.stock);
         let parts = if stock.is_limited() { plan.workers.max(1) } else { 1 };
         debug_assert!(me < shared.shelves.len(), "worker {me} has no shelf");
@@ -80,7 +80,7 @@ impl<'a> Receiver<'a> {
     }
 }
 
-impl PoolSide for Receiver<'_> {
+impl PoolSide for ReceiverPool<'_> {
     #[inline]
     fn acquire(&mut self, to: usize) -> Option<u32> {
         if to == self.me

@@ -14,14 +14,14 @@
 //!   hold the messages of events it has not committed. A worker with more than N_buf of them gives
 //!   the stock the rest, as far as that is free; one with fewer than N_buf - Δ fills up to N_buf.
 
-use super::{PoolSide, Quota, Shared, stock::Stock};
+use super::{PoolSide, Quota, SharedPool, stock::Stock};
 
 /// A worker with fewer buffers takes some from the global pool: one that has five or fewer.
 const FEW: usize = 6;
 
 /// The side of one worker of a sender pool.
 #[derive(Debug)]
-pub(crate) struct Sender<'a> {
+pub(crate) struct SenderPool<'a> {
     stock: &'a Stock,
     /// The buffer that was freed last is at the end, because it is the most likely to be in the
     /// cache.
@@ -38,8 +38,8 @@ pub(crate) struct Sender<'a> {
     is_open: bool,
 }
 
-impl<'a> Sender<'a> {
-    pub(crate) fn new(shared: &'a Shared, global_share: f64, quota: Option<Quota>) -> Self {
+impl<'a> SenderPool<'a> {
+    pub(crate) fn new(shared: &'a SharedPool, global_share: f64, quota: Option<Quota>) -> Self {
         debug_assert!((0.0..=1.0).contains(&global_share), "a part of {global_share}");
         let (plan, stock) = (&shared.plan, &shared.stock);
         let (share, few) = match quota {
@@ -65,7 +65,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-impl PoolSide for Sender<'_> {
+impl PoolSide for SenderPool<'_> {
     #[inline]
     fn acquire(&mut self, _: usize) -> Option<u32> {
         if self.free.is_empty() {

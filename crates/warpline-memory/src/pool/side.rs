@@ -9,7 +9,7 @@
 //!   of this worker is refused.
 
 use super::{
-    AnyPool, Pool, PoolSide, Shared, adaptive,
+    AnyPool, Pool, PoolSide, SharedPool, adaptive,
     early::Early,
     outside::{Outside, acquire_any},
     partitioned, receiver, sender,
@@ -21,7 +21,7 @@ pub(crate) struct Side<'a> {
     pool: AnyPool<'a>,
     /// Whether this worker has given up its buffers since the last redistribution.
     gave_up: bool,
-    shared: &'a Shared,
+    shared: &'a SharedPool,
     me: usize,
     outside: Outside,
     /// For sends that must not be refused; each with the worker for whose messages it was.
@@ -29,21 +29,21 @@ pub(crate) struct Side<'a> {
     pub(crate) early: Early,
 }
 
-impl Shared {
+impl SharedPool {
     /// The side of worker `me`.
     pub(crate) fn join(&self, me: usize) -> Side<'_> {
         debug_assert!(me < self.plan.workers, "there is no worker {me}");
         let pool = match &self.plan.pool {
             &Pool::Receiver { local_pool } => {
-                AnyPool::Receiver(receiver::Receiver::new(self, me, local_pool))
+                AnyPool::Receiver(receiver::ReceiverPool::new(self, me, local_pool))
             }
             &Pool::Sender { global_share, quota } => {
-                AnyPool::Sender(sender::Sender::new(self, global_share, quota))
+                AnyPool::Sender(sender::SenderPool::new(self, global_share, quota))
             }
-            &Pool::Partitioned { ref parts, gain, sharing, .. } => {
-                AnyPool::Partitioned(partitioned::Partitioned::new(self, me, parts, gain, sharing))
-            }
-            Pool::Adaptive => AnyPool::Adaptive(adaptive::Adaptive::new(self, me)),
+            &Pool::Partitioned { ref parts, gain, sharing, .. } => AnyPool::Partitioned(
+                partitioned::PartitionedPool::new(self, me, parts, gain, sharing),
+            ),
+            Pool::Adaptive => AnyPool::Adaptive(adaptive::AdaptivePool::new(self, me)),
         };
         let (outside, reserved, early) = (Outside::new(self), Vec::new(), Early::new());
         Side { pool, gave_up: false, shared: self, me, outside, reserved, early }
