@@ -10,7 +10,7 @@ use warpline::{ConfigError, digest::mix};
 use crate::{
     error::{FileError, NetworkError},
     formats,
-    output::{Recorder, Shared},
+    output::{NetworkTables, Recorder},
     params::NetworkParams,
     ports::{PortTo, neighbors, ports},
     routes::{NoRoute, Routes},
@@ -33,7 +33,7 @@ pub struct Network {
     /// Whether an event tells what became of each packet.
     pub(crate) tells_packets: bool,
     /// Takes what is written, in a run that writes files.
-    pub(crate) shared: Option<Arc<Shared>>,
+    pub(crate) shared: Option<Arc<NetworkTables>>,
     /// What the packets of a file are.
     packets_digest: u64,
 }

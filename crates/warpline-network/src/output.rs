@@ -25,7 +25,7 @@ use crate::{
 
 /// The files of a run, not complete yet.
 #[derive(Debug)]
-pub struct Recorder(Arc<Shared>);
+pub struct Recorder(Arc<NetworkTables>);
 
 /// How far the files of a run are written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct Marks {
 
 /// What the model hands over.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct NetworkTables {
     packets: Mutex<Option<Table>>,
     links: Mutex<Option<Table>>,
 }
@@ -102,7 +102,7 @@ impl Recorder {
     pub(crate) fn create(
         params: &NetworkParams,
         goes_on: bool,
-    ) -> Result<Option<(Self, Arc<Shared>)>, FileError> {
+    ) -> Result<Option<(Self, Arc<NetworkTables>)>, FileError> {
         const PACKETS: &str =
             "source,packet,destination,flow,bytes,sent_ps,ended_ps,hops,fate,marked";
         const LINKS: &str = "from,to,gbit_per_s,delay_ps,utilization,packets,dropped,marked,\
@@ -113,7 +113,7 @@ impl Recorder {
         let create = |path: &Option<PathBuf>, header| {
             path.as_deref().map(|path| Table::open(path, header, goes_on)).transpose()
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(NetworkTables {
             packets: Mutex::new(create(&params.packet_table, PACKETS)?),
             links: Mutex::new(create(&params.link_table, LINKS)?),
         });
@@ -157,7 +157,7 @@ impl Recorder {
     }
 }
 
-impl Shared {
+impl NetworkTables {
     /// Takes what became of a packet.
     pub(crate) fn packet(&self, ended: f64, packet: &Packet) {
         let mut table = lock(&self.packets);

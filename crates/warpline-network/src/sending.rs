@@ -61,7 +61,7 @@ pub(crate) struct Drawn {
     arrivals: Arrivals,
     hosts: Vec<u32>,
     /// By node: what it sends on and to whom; `None` if it does not send.
-    senders: Vec<Option<Sender>>,
+    senders: Vec<Option<SendingHost>>,
     sizes: Vec<u32>,
     /// The packets of a flow.
     flow: u32,
@@ -73,7 +73,7 @@ pub(crate) struct Drawn {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sender {
+struct SendingHost {
     /// The place among the hosts.
     place: u32,
     /// The host to which all its packets go, unless it draws one for each flow.
@@ -115,7 +115,7 @@ impl Drawn {
             let interval = mean / params.load;
             let pause = f64::from(params.flow_packets) * (interval - mean);
             let interval = interval.round().max(1.0);
-            let sender = Sender { place, to, rate, interval, pause: pause.max(0.0) };
+            let sender = SendingHost { place, to, rate, interval, pause: pause.max(0.0) };
             drawn.senders[host as usize] = Some(sender);
         }
         drawn
@@ -152,7 +152,7 @@ impl Drawn {
     }
 
     /// Begins another flow.
-    fn begin_flow(&self, sender: Sender, source: &mut Source, rng: &Stream) {
+    fn begin_flow(&self, sender: SendingHost, source: &mut Source, rng: &Stream) {
         source.left = self.flow;
         source.destination = sender.to;
         if self.pattern == Pattern::Uniform {
@@ -185,7 +185,7 @@ impl Drawn {
     }
 
     /// When the packet after one of these bytes is due, which is sent now.
-    fn next_due(&self, sender: Sender, source: &mut Source, bytes: u32, rng: &Stream) -> f64 {
+    fn next_due(&self, sender: SendingHost, source: &mut Source, bytes: u32, rng: &Stream) -> f64 {
         let now = source.due;
         let time = transmission(bytes, sender.rate) as f64;
         if source.sent >= self.most {

@@ -14,7 +14,7 @@ use crate::{
     error::FileError,
     gaussian::{Gaussian, distribution},
     network::Network,
-    output::{Recorder, Shared, Survey},
+    output::{Recorder, Survey, TrafficCounts},
     params::{TrafficParams, duration},
     results::Map,
     roads::{Kind, Place, Roads},
@@ -36,7 +36,7 @@ pub struct Traffic {
     /// How long before its arrival the next LP hears of a car (s).
     pub(crate) notice: f64,
     /// Takes what LPs counted, in a run that writes files.
-    pub(crate) shared: Option<Arc<Shared>>,
+    pub(crate) shared: Option<Arc<TrafficCounts>>,
     /// The map for a picture of the result, once there is a result.
     map: OnceLock<Arc<Map>>,
 }

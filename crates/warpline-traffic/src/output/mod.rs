@@ -37,7 +37,7 @@ pub(crate) use survey::Survey;
 #[derive(Debug)]
 pub struct Recorder {
     survey: Survey,
-    shared: Arc<Shared>,
+    shared: Arc<TrafficCounts>,
     /// Written when the run has ended.
     late: Vec<(Output, Kind)>,
 }
@@ -50,7 +50,7 @@ pub struct Marks {
 
 /// What the model hands over.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct TrafficCounts {
     series: Mutex<Option<series::Series>>,
     /// What the LPs counted, in their order.
     tallies: Mutex<Option<Vec<Tally>>>,
@@ -131,7 +131,7 @@ impl Recorder {
         params: &TrafficParams,
         goes_on: bool,
         survey: impl FnOnce() -> Survey,
-    ) -> Result<Option<(Self, Arc<Shared>)>, FileError> {
+    ) -> Result<Option<(Self, Arc<TrafficCounts>)>, FileError> {
         if !params.files().has_outputs() {
             return Ok(None);
         }
@@ -146,7 +146,7 @@ impl Recorder {
         let open = |path: &Path| Output::open(path, goes_on);
         let series = params.series.as_deref().map(open).transpose()?;
         let series = series.map(series::Series::begin).transpose()?;
-        let shared = Shared { series: Mutex::new(series), tallies: Mutex::default() };
+        let shared = TrafficCounts { series: Mutex::new(series), tallies: Mutex::default() };
         let shared = Arc::new(shared);
         Ok(Some((Self { survey: survey(), shared: Arc::clone(&shared), late }, shared)))
     }
@@ -202,7 +202,7 @@ fn write_late(mut output: Output, kind: Kind, survey: &Survey) -> Result<PathBuf
     output.complete()
 }
 
-impl Shared {
+impl TrafficCounts {
     /// Takes what an LP counted at a time. Times come in order.
     pub(crate) fn sample(&self, time: f64, sample: Sample) {
         if let Some(series) = lock(&self.series).as_mut() {
