@@ -18,7 +18,7 @@ use warpline_circuits::{
 };
 
 /// A recorder that a model and the caller of its run share.
-type Shared = Arc<Mutex<Option<Recorder>>>;
+type SharedRecorder = Arc<Mutex<Option<Recorder>>>;
 
 fn circuit(generator: Generator) -> Circuit {
     let stimuli = Stimuli { vectors: 3, ..Stimuli::default() };
@@ -26,12 +26,12 @@ fn circuit(generator: Generator) -> Circuit {
 }
 
 /// The model of a circuit, with a recorder of what is asked for.
-fn recorded(circuit: &Circuit, ask: impl FnOnce(Outputs) -> Outputs) -> (AnyModel, Shared) {
+fn recorded(circuit: &Circuit, ask: impl FnOnce(Outputs) -> Outputs) -> (AnyModel, SharedRecorder) {
     let model = CircuitModel::new(circuit, Options::default()).expect("sound");
     let outputs = ask(Outputs::none(circuit, model.longest_step()));
     let recorder = Recorder::create(circuit, &outputs).expect("sound");
     let nets: Vec<_> = recorder.nets().collect();
-    let shared = Shared::new(Mutex::new(Some(recorder)));
+    let shared = SharedRecorder::new(Mutex::new(Some(recorder)));
     let sink = shared.clone();
     let model = model.watch(
         nets,

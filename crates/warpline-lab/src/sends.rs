@@ -78,7 +78,7 @@ pub fn measure(messages: usize, rounds: usize) -> Vec<SendCost> {
 type BoxedBlock = Box<Block<BufferId>>;
 
 /// One of the two workers.
-struct Worker<'a, const WORDS: usize> {
+struct SendingWorker<'a, const WORDS: usize> {
     me: usize,
     buffers: Buffers<'a, Message<WORDS>>,
     inboxes: &'a [CachePadded<Inbox<BufferId>>; 2],
@@ -89,7 +89,7 @@ struct Worker<'a, const WORDS: usize> {
     received: usize,
 }
 
-impl<const WORDS: usize> Worker<'_, WORDS> {
+impl<const WORDS: usize> SendingWorker<'_, WORDS> {
     /// Sends a block full of messages, unless too many are in transit.
     fn send(&mut self) {
         if self.blank.is_empty() {
@@ -153,7 +153,8 @@ fn exchange<const WORDS: usize>(plan: PoolPlan, messages: usize) -> f64 {
         let blank = (0..BLOCKS_MAX).map(|_| Block::new(me as u32)).collect();
         let buffers = arena.buffers(me);
         let (inboxes, returned) = (&inboxes, &returned);
-        let mut worker = Worker { me, buffers, inboxes, returned, blank, sent: 0, received: 0 };
+        let mut worker =
+            SendingWorker { me, buffers, inboxes, returned, blank, sent: 0, received: 0 };
         // The first tenth is a warm-up: buffers are allocated, and written for the first time.
         let warm = (messages / 10).next_multiple_of(BLOCK_ITEMS);
         worker.work(warm);

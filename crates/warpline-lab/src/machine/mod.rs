@@ -108,7 +108,7 @@ struct Line {
 
 /// One worker's share of the machine.
 #[derive(Clone, Debug)]
-struct Worker {
+struct WorkerMemory {
     pages: Sets,
     cache: Option<Sets>,
     sub_cache: Option<SubCache>,
@@ -140,7 +140,7 @@ pub struct Machine {
     lines: Vec<Line>,
     /// For each page, a mask of the workers that have ever mapped it.
     pages_seen: Vec<u64>,
-    workers: Vec<Worker>,
+    workers: Vec<WorkerMemory>,
 }
 
 impl Machine {
@@ -153,7 +153,7 @@ impl Machine {
         params.check()?;
         let lines = params.lines_in(memory_bytes)?;
         let pages = memory_bytes.div_ceil(u64::from(params.page_bytes)) as usize;
-        let worker = |worker| Worker {
+        let worker = |worker| WorkerMemory {
             pages: Sets::new(params.pages, params.replacement, worker),
             cache: params.cache.map(|cache| Sets::new(cache, params.replacement, worker)),
             sub_cache: params
@@ -287,7 +287,7 @@ impl Machine {
 
     /// Looks up bytes of a line in the worker's sub-cache; `hit` is whether its cache had the line.
     fn touch_parts(&mut self, worker: usize, hit: bool, begin: u64, end: u64) {
-        let Worker { sub_cache, counts, .. } = &mut self.workers[worker];
+        let WorkerMemory { sub_cache, counts, .. } = &mut self.workers[worker];
         let Some(sub_cache) = sub_cache else {
             counts.sub_misses += u64::from(hit);
             return;
@@ -329,7 +329,7 @@ impl Machine {
 
     /// Makes sure that `worker` has mapped `page`.
     fn map(&mut self, worker: usize, page: u32) {
-        let Worker { pages, counts, .. } = &mut self.workers[worker];
+        let WorkerMemory { pages, counts, .. } = &mut self.workers[worker];
         let touched = pages.touch(page);
         if touched == Touched::Present {
             return;
@@ -419,7 +419,7 @@ impl Machine {
     fn invalidate(&mut self, writer: usize, line: u32, others: u64) {
         self.workers[writer].counts.invalidations_sent += u64::from(others.count_ones());
         for other in bits(others) {
-            let Worker { cache, counts, .. } = &mut self.workers[other];
+            let WorkerMemory { cache, counts, .. } = &mut self.workers[other];
             counts.invalidations_received += 1;
             if let Some(cache) = cache {
                 cache.remove(line);
