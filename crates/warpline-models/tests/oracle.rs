@@ -7,8 +7,9 @@
 //!
 //! # Mutations of the engine, each seen red
 //!
-//! - `Worker::notice` looks for the result before the flag: "GVT-2: a report before the last result
-//!   was seen". Only real threads come there: the simulated runs take both looks in one step.
+//! - `TimeWarpWorker::notice_gvt` looks for the result before the flag: "GVT-2: a report before the
+//!   last result was seen". Only real threads come there: the simulated runs take both looks in one
+//!   step.
 //! - `Participant::sent` forgets SendMin: "GVT decreased".
 //! - `drop_front` compares times, not keys, with GVT: phold on ticks commits something else.
 //! - `sent_before` keeps an event with another message: pcs commits something else.

@@ -6,13 +6,14 @@
 //!
 //! # Mutations of the engine, each seen red
 //!
-//! - `Worker::redo_next` sends what is new in a window before the anti-messages of the next one:
-//!   the hypercube commits something else
-//! - `Worker::redo_next` does not change the LP's copy from before the next window: "RESIZE-B"
-//! - `Sender::late_in` looks at the oldest window only: "SPEC-C"
+//! - `SpeculativeWorker::redo_next` sends what is new in a window before the anti-messages of the
+//!   next one: the hypercube commits something else
+//! - `SpeculativeWorker::redo_next` does not change the LP's copy from before the next window:
+//!   "RESIZE-B"
+//! - `SpeculativeSender::late_in` looks at the oldest window only: "SPEC-C"
 //!
-//! Not found here: `Worker::settle` puts what is left of a batch behind newer late events, and does
-//! not sort a batch, which costs time only.
+//! Not found here: `SpeculativeWorker::settle` puts what is left of a batch behind newer late
+//! events, and does not sort a batch, which costs time only.
 
 mod matrix;
 

@@ -39,7 +39,7 @@ mod trial;
 mod variants;
 
 use execution::{Chosen, Execution, Once};
-use sending::{Heap, Sender};
+use sending::{Heap, SequentialSender};
 pub(crate) use stage::stage;
 pub(crate) use trial::count;
 pub(crate) use variants::{check_reversal, check_saving, in_intervals, profile, some_events};
@@ -103,7 +103,7 @@ struct Sequential<'m, M: Model, B, S, X> {
     model: &'m M,
     name: String,
     lps: Vec<Lp<M::Lp>>,
-    sender: Sender<B, S>,
+    sender: SequentialSender<B, S>,
     /// The LP and the event that are being handled: an error states them.
     current: Option<(LpId, Option<EventKey>)>,
     now: VirtualTime,
@@ -160,7 +160,7 @@ where
             model,
             name,
             lps,
-            sender: Sender {
+            sender: SequentialSender {
                 admission,
                 pending,
                 spares: Vec::new(),

@@ -4,13 +4,13 @@
 //! # Mutations of the engine, each seen red
 //!
 //! - `FirstFailure::note` keeps the first failure in wall time
-//! - `Worker::handle_groups` does not ask whether to stop, or whether another LP has failed,
+//! - `WindowWorker::handle_groups` does not ask whether to stop, or whether another LP has failed,
 //!   between events that an LP sends to itself
-//! - `Worker::wait_at_barrier` does not look whether to stop while it waits
+//! - `WindowWorker::wait_at_barrier` does not look whether to stop while it waits
 //! - `ProgressMonitor::look` does not keep the panic of an observer
 //! - `Grid::window` goes up to the number that means "no window"
-//! - `Sender::accept` reserves no memory, or `Worker::handle_window` releases none
-//! - `Sender::accept` lets an event to another LP into the window that is being handled
+//! - `WindowSender::accept` reserves no memory, or `WindowWorker::handle_window` releases none
+//! - `WindowSender::accept` lets an event to another LP into the window that is being handled
 
 mod watchdog;
 

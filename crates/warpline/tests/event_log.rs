@@ -3,8 +3,8 @@
 //! # Mutations of the engine, each seen red
 //!
 //! - `IoStage::deliver` handles outputs before the GVT of one worker, and not of all
-//! - `Worker::deliver_outputs` leaves those behind a record that is not committed for later
-//! - `Worker::take_output` takes an output again that was taken before
+//! - `TimeWarpWorker::deliver_outputs` leaves those behind a record that is not committed for later
+//! - `TimeWarpWorker::take_output` takes an output again that was taken before
 
 #[expect(dead_code, reason = "the example's `main` runs only in the example")]
 #[path = "../examples/event_log.rs"]

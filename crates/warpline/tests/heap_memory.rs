@@ -5,9 +5,9 @@
 //!
 //! - `heap::of_message` returns 0, or `heap::of_state` does (OWNED-A)
 //! - `Saving::forget` keeps the copy (OWNED-B)
-//! - `Worker::charge_log` does nothing
+//! - `TimeWarpWorker::charge_log` does nothing
 //! - `event::heap_bytes` returns 0, or messages are not released when they are handled
-//! - `Sender::settle_log` of the speculative engine does not pay, or `Window::drop_copies` keeps
+//! - `SpeculativeSender::settle_log` does not pay, or `Window::drop_copies` keeps
 //!   the copies (SPEC-F; the seeded simulation of that engine finds more)
 
 #![expect(

@@ -6,9 +6,9 @@
 //!
 //! # Mutations of the engine, each seen red
 //!
-//! - `Worker::is_next` handles blocking I/O events at once
+//! - `TimeWarpWorker::is_next` handles blocking I/O events at once
 //! - `IoStage::deliver` handles outputs before the GVT of one worker, and not of all
-//! - `Worker::deliver_outputs` leaves those behind a record that is not committed for later
+//! - `TimeWarpWorker::deliver_outputs` leaves those behind a record that is not committed for later
 //! - `Participant::sent` does not count events that are sent after the flag was set
 
 mod watchdog;

@@ -3,8 +3,8 @@
 //!
 //! # Mutations of the engine, each seen red
 //!
-//! - `Worker::handle_io` (in `waiting.rs`) reserves no buffers, and lets the handler be cut off for
-//!   lack of them (WAIT-A)
+//! - `TimeWarpWorker::handle_io` (in `waiting.rs`) reserves no buffers, and lets the handler be cut
+//!   off for lack of them (WAIT-A)
 //! - `Handling::handle_io` does not count what the handler sends
 
 mod watchdog;

@@ -7,12 +7,12 @@
 //!
 //! # Mutations of the engine, each seen red
 //!
-//! - `Worker::relieve` does not take anything back (`a_flood_stays_within_its_banks`,
+//! - `TimeWarpWorker::relieve` does not take anything back (`a_flood_stays_within_its_banks`,
 //!   `io_and_mistakes_with_little_memory`)
 //! - `Flow::notes` does not tell that the worker is starved (all; the watchdog ends it)
 //! - a pool draws its first buffers in batches (`first_events_fit_if_they_do_sequentially`)
 //! - `Flow::new` lets a worker begin before all have sent their first events (the same)
-//! - `Worker::may_handle` makes no exception for the event that GVT has reached
+//! - `TimeWarpWorker::may_handle` makes no exception for the event that GVT has reached
 //!   (`a_flood_stays_within_its_banks`, `less_than_the_least_is_an_error`; the watchdog ends them)
 
 mod flood;

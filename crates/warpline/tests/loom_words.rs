@@ -9,8 +9,8 @@
 //!
 //! # Mutations, each red
 //!
-//! - [`Worker::poll`] here, as `Worker::announce` in the engine, does not publish that it is active
-//!   (WORD-A): "committed too early"
+//! - [`Worker::poll`] here, as `SpeculativeWorker::announce` in the engine, does not publish that
+//!   it is active (WORD-A): "committed too early"
 //! - `is_committed` reads the words once: the same
 //! - `is_committed` does not compare the counts, or does not ask whether all are idle: the same
 //! - `publish` stores Relaxed, or `read` loads Relaxed: the same

@@ -7,33 +7,34 @@
 //!
 //! # Mutations of Time Warp, each seen red
 //!
-//! - `Worker::cut_off` ends the run at once instead of letting the LP wait
-//! - `Worker::leave` delivers no outputs
-//! - `Worker::is_next` handles blocking I/O events at once
+//! - `TimeWarpWorker::cut_off` ends the run at once instead of letting the LP wait
+//! - `TimeWarpWorker::leave` delivers no outputs
+//! - `TimeWarpWorker::is_next` handles blocking I/O events at once
 //! - `Participant::sent` does not count what is sent after the flag was set
 //!
 //! # Mutations of the conservative engine, each seen red
 //!
-//! - `Worker::write_outputs` writes lines after the first mistake, or in the wrong order
-//! - `Worker::exchange` is not called again after output: the mistake of an output is missed
-//! - `Worker::handle_groups` handles an event that an LP sends to itself in a window last, or loses
-//!   it at the end
-//! - `Agenda::group` sorts no groups, or none of two
-//! - `Hand::handle` handles events at the end
+//! - `WindowWorker::write_outputs` writes lines after the first mistake, or in the wrong order
+//! - `WindowWorker::exchange` is not called again after output: the mistake of an output is missed
+//! - `WindowWorker::handle_groups` handles an event that an LP sends to itself in a window last, or
+//!   loses it at the end
+//! - `Schedule::group` sorts no groups, or none of two
+//! - `LpView::handle` handles events at the end
 //! - `Grid::new` makes windows longer than the lookahead
-//! - `Desk::accept` does not note the first window of what it sends to others
-//! - `Shared::mail` has one box for even and odd meetings
+//! - `WindowSender::accept` does not note the first window of what it sends to others
+//! - `WindowShared::mail` has one box for even and odd meetings
 //!
 //! # Mutations of the speculative engine, each seen red
 //!
 //! - `annihilate` takes away the last event of a key
-//! - `Worker::keep_valid` drops all anti-messages, or keeps all events
+//! - `SpeculativeWorker::keep_valid` drops all anti-messages, or keeps all events
 //! - `is_same` compares keys only
-//! - `Worker::redo_next` does nothing
-//! - `Worker::settle_window` goes on although an LP has stopped, or `handle` lets it go on
-//! - `Worker::replay` does not restore the LP, or leaves its outputs
+//! - `SpeculativeWorker::redo_next` does nothing
+//! - `SpeculativeWorker::settle_window` goes on although an LP has stopped, or `handle` lets it go
+//!   on
+//! - `SpeculativeWorker::replay` does not restore the LP, or leaves its outputs
 //! - `execute` handles what an LP sends to itself after all other events
-//! - `Worker::resize` takes no mail after the barrier: "no end after 60s"
+//! - `SpeculativeWorker::resize` takes no mail after the barrier: "no end after 60s"
 
 mod random;
 mod rankwise;

@@ -3,7 +3,7 @@
 //!
 //! # Mutations of the engine, each seen red
 //!
-//! - `Worker::coast_over` leaves an event out: another digest.
+//! - `SpeculativeWorker::coast_over` leaves an event out: another digest.
 //! - `SparseCopies::restore` takes the other copy: another digest.
 //! - `SparseCopies::commit` empties the windows that it keeps: another digest.
 

@@ -6,11 +6,13 @@
 //!
 //! # Mutations of the engine, each seen red
 //!
-//! - `Worker::settle_window` commits a window in which an LP has stopped
+//! - `SpeculativeWorker::settle_window` commits a window in which an LP has stopped
 //!   (`mistakes_in_states_that_never_were`)
-//! - `Worker::resize` goes on although its reason is `STOP` (`stopped_runs_are_beginnings`)
+//! - `SpeculativeWorker::resize` goes on although its reason is `STOP`
+//!   (`stopped_runs_are_beginnings`)
 //!
-//! Not found: `Worker::resize` does not look at the memory limit; `Sender::accept` does, too.
+//! Not found: `SpeculativeWorker::resize` does not look at the memory limit;
+//! `SpeculativeSender::accept` does, too.
 
 #[allow(dead_code, reason = "Time Warp's tests use the rest")]
 mod hooked_phold;

@@ -6,12 +6,14 @@
 //!
 //! # Mutations, each seen red
 //!
-//! - `Worker::roll_back` replays the older window first, or `redo_next` does not save anew
+//! - `SpeculativeWorker::roll_back` replays the older window first, or `redo_next` does not save
+//!   anew
 //! - `Record::rewind` keeps its point, or `Window::resume` resumes at 0
-//! - `Worker::commit` drops the log of the next window, too
-//! - `Worker::undo_windows` undoes the oldest window first, or `Window::undo` leaves the states
+//! - `SpeculativeWorker::commit` drops the log of the next window, too
+//! - `SpeculativeWorker::undo_windows` undoes the oldest window first, or `Window::undo` leaves the
+//!   states
 //! - `Cut::divide` leaves out where logs have ended
-//! - `Sender::log_in_events` returns 0 (`tracked_states_with_little_memory`)
+//! - `SpeculativeSender::log_in_events` returns 0 (`tracked_states_with_little_memory`)
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod watchdog;

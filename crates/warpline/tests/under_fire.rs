@@ -6,19 +6,19 @@
 //!
 //! # Mutations of the engine, each seen red
 //!
-//! - `Worker::cut_off` ends the run at once instead of letting the LP wait
+//! - `TimeWarpWorker::cut_off` ends the run at once instead of letting the LP wait
 //!   (`mistakes_in_states_that_never_were`)
-//! - `Worker::cut_off` leaves the event pending, too, for which the LP waits (the same)
-//! - `Worker::is_next` handles blocking I/O events at once (the same)
+//! - `TimeWarpWorker::cut_off` leaves the event pending, too, for which the LP waits (the same)
+//! - `TimeWarpWorker::is_next` handles blocking I/O events at once (the same)
 //! - `FirstFailure::note` keeps the last failure in place of the first
 //!   (`the_first_mistake_in_virtual_time_is_the_error`)
-//! - `Worker::leave` delivers no outputs (the same)
+//! - `TimeWarpWorker::leave` delivers no outputs (the same)
 //! - `Participant::sent` does not count what is sent after the flag was set (most)
-//! - `Worker::adopt` does not undo what is not committed when the run is stopped
+//! - `TimeWarpWorker::adopt` does not undo what is not committed when the run is stopped
 //!   (`stopped_runs_are_beginnings`)
 //! - `Observer` in `run.rs` requests no GVT when it is told to stop, or looks at the clock every
 //!   4096 turns (`runs_with_long_events_stop_soon`)
-//! - `Worker::report` does not show the report (`the_watchdog_names_the_worker_that_hangs`)
+//! - `TimeWarpWorker::report` does not show the report (`the_watchdog_names_the_worker_that_hangs`)
 
 mod hooked_phold;
 mod watchdog;

@@ -3,9 +3,10 @@
 //!
 //! # Mutations, each seen red
 //!
-//! - `Worker::check_repeated` is left out: a panic of SPEC-C's assertions in a debug build.
-//! - `Worker::roll_back` goes on where the LP has handled nothing, or without the anti-message's
-//!   event: a panic.
+//! - `SpeculativeWorker::check_repeated` is left out: a panic of SPEC-C's assertions in a debug
+//!   build.
+//! - `SpeculativeWorker::roll_back` goes on where the LP has handled nothing, or without the
+//!   anti-message's event: a panic.
 //! - `conclude` leaves SPEC-D out: a wrong digest without a word.
 
 use warpline::{

@@ -7,14 +7,14 @@
 //!
 //! # Mutations, each found by the first thousand seeds
 //!
-//! - `Worker::start` leaves out the pending events: CONS-C in the conservative engine, "RESIZE-B"
-//!   in the speculative one.
+//! - `WindowWorker::start` leaves out the pending events (CONS-C), or `SpeculativeWorker::start`
+//!   does ("RESIZE-B").
 //! - `Calendar::drain_into` leaves out the later blocks: another digest.
 //! - `LadderQueue::drain_into` leaves out the late events, the calendar, or the top: "CUT-A: lost
 //!   or doubled".
 //! - `Cut::divide` gives LPs to the next worker: "RESIZE-B".
 //! - `Cut::divide` or `Cut::unite` leaves out where logs have ended, `Stages::run` forgets it after
-//!   a stage without logs, or `Worker::start` begins its log at 1: "UNDO-A", "UNDO-C".
+//!   a stage without logs, or `SpeculativeWorker::start` begins its log at 1: "UNDO-A", "UNDO-C".
 //! - `Sequential::resume` begins to count anew: "attempt to subtract with overflow".
 //! - `sequential::stage` shows the monitor no board: "another stage than sequential".
 //! - `Stages::run` begins another stage although nothing is left: another "time of the last event".

@@ -1,7 +1,8 @@
 //! What the workers of a rank share in both algorithms: the model and the settings, where LPs are,
 //! failures, outputs, memory.
 //!
-//! Made by [`execute`](super::algorithm::execute); each algorithm has it in its own `Shared`.
+//! Made by [`execute`](super::algorithm::execute); each algorithm has it in its own `WindowShared`
+//! or `NullMessageShared`.
 
 use std::{
     mem::needs_drop,

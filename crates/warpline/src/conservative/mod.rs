@@ -39,7 +39,9 @@ use crate::{
 };
 use algorithm::{Algorithm, execute, owned_by_pending};
 use common::{Beginning, Common};
+use null_messages::NullMessageShared;
 pub(crate) use synchronization::resolve;
+use windows::WindowShared;
 
 /// Runs `model` from its start to its end.
 pub(crate) fn run<M: Model>(
@@ -76,12 +78,12 @@ pub(crate) fn stage<M: Model, B: Buffer<Message<M>> + Send>(
     started: Instant,
     (beginning, late_times): (Beginning<M::Lp, B>, LateTimes),
 ) -> Result<Stage<M, Event<B>>, Failure> {
-    let (mode, bytes) = (SynchronizationKind::Windows, windows::Shared::<M, B>::EVENT_BYTES);
+    let (mode, bytes) = (SynchronizationKind::Windows, WindowShared::<M, B>::EVENT_BYTES);
     let make = || {
         let owned = owned_by_pending::<M, B>(beginning.0.as_ref());
         let common = Common::new(model, settings, ranks, mode, bytes, beginning)?;
         common.memory.take_over(0, owned);
-        let mut shared = windows::Shared::<M, B>::make(common, None)?;
+        let mut shared = WindowShared::<M, B>::make(common, None)?;
         if late_times == LateTimes::EndStage {
             shared.leave_late_windows();
         }
@@ -103,10 +105,10 @@ fn run_with<M: Model, B: Buffer<Message<M>> + Send>(
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let fewer = settings.with(uncrowded(&settings.engine, ranks));
     if mode != SynchronizationKind::Windows {
-        return execute::<M, B, null_messages::Shared<'_, M, B>>(&run, &fewer, watch, mode, from);
+        return execute::<M, B, NullMessageShared<'_, M, B>>(&run, &fewer, watch, mode, from);
     }
     if ranks.count() > 1 {
-        return execute::<M, B, windows::Shared<'_, M, B>>(&run, &fewer, watch, mode, from);
+        return execute::<M, B, WindowShared<'_, M, B>>(&run, &fewer, watch, mode, from);
     }
     let Conservative { workers, balance, .. } = settings.engine;
     let candidates = || Candidate::of(EngineKind::Conservative, workers, ranks.cores(), balance);
@@ -151,9 +153,9 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
 /// The bytes that the buffer of one event takes.
 pub(crate) const fn event_bytes<M: Model>() -> u64 {
     if size_of::<Message<M>>() <= INLINE_BYTES_MAX {
-        windows::Shared::<M, Inline<Message<M>>>::EVENT_BYTES
+        WindowShared::<M, Inline<Message<M>>>::EVENT_BYTES
     } else {
-        windows::Shared::<M, Boxed<Message<M>>>::EVENT_BYTES
+        WindowShared::<M, Boxed<Message<M>>>::EVENT_BYTES
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// What sends need. It is kept apart from the LPs, which a handler borrows at the same time.
-pub(super) struct Sender<B, S> {
+pub(super) struct SequentialSender<B, S> {
     pub(super) admission: Admission,
     pub(super) pending: S,
     /// Buffers of handled events, for the next sends.
@@ -63,7 +63,7 @@ impl<B> Heap<B> {
     }
 }
 
-impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> Sink<T> for Sender<B, S> {
+impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> Sink<T> for SequentialSender<B, S> {
     #[inline]
     fn admission(&self) -> &Admission {
         &self.admission
@@ -91,7 +91,7 @@ impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> Sink<T> for Sender<B, S> {
     }
 }
 
-impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> BoundedSink<T> for Sender<B, S> {
+impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> BoundedSink<T> for SequentialSender<B, S> {
     fn has_room_for(&self, events: usize) -> bool {
         debug_assert!(self.pending.len() <= self.peak_max, "more events are pending than may be");
         self.peak_max - self.pending.len() >= events

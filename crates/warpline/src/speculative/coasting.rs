@@ -15,7 +15,7 @@ use super::{
     executing::execute,
     sparse::SparseCopies,
     window::{Executed, Window},
-    worker::Worker,
+    worker::SpeculativeWorker,
 };
 use crate::{
     event::{Buffer, Message},
@@ -23,7 +23,7 @@ use crate::{
     scheduling::Instant,
 };
 
-impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// Restores an LP as it was before an open window in which it was handled, and which it goes
     /// through again: so there is a copy afterwards.
     pub(super) fn coast_and_copy(&mut self, parity: Parity, local: u32) {

@@ -13,9 +13,9 @@ use warpline_core::{Fault, Io, LogicalProcess, Model};
 use super::{
     event::{Event, Parity},
     resize::Reason,
-    sending::Sender,
+    sending::SpeculativeSender,
     window::{Executed, Window},
-    worker::Worker,
+    worker::SpeculativeWorker,
 };
 use crate::{
     event::{Buffer, Message, by_lp},
@@ -31,7 +31,7 @@ use crate::{
 pub(super) fn execute<'e, M: Model, B: Buffer<Message<M>> + 'e>(
     lp: &mut Lp<M::Lp>,
     events: impl Iterator<Item = &'e Event<B>>,
-    sender: &mut Sender<'_, M, B>,
+    sender: &mut SpeculativeSender<'_, M, B>,
     outputs: &mut Vec<Event<B>>,
     executed: &mut Executed,
 ) {
@@ -51,7 +51,7 @@ pub(super) fn execute<'e, M: Model, B: Buffer<Message<M>> + 'e>(
 fn handle_own<M: Model, B: Buffer<Message<M>>>(
     lp: &mut Lp<M::Lp>,
     own: Event<B>,
-    sender: &mut Sender<'_, M, B>,
+    sender: &mut SpeculativeSender<'_, M, B>,
     outputs: &mut Vec<Event<B>>,
     executed: &mut Executed,
 ) {
@@ -69,7 +69,7 @@ fn handle_own<M: Model, B: Buffer<Message<M>>>(
 fn handle<M: Model, B: Buffer<Message<M>>>(
     lp: &mut Lp<M::Lp>,
     event: &Event<B>,
-    sender: &mut Sender<'_, M, B>,
+    sender: &mut SpeculativeSender<'_, M, B>,
     executed: &mut Executed,
 ) {
     // No error of the model is reported from here, so nothing notes what an error would name: the
@@ -99,7 +99,7 @@ fn handle<M: Model, B: Buffer<Message<M>>>(
     executed.events += 1;
 }
 
-impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// Lets all LPs of a tile handle their events of the newest window.
     pub(super) fn open_tile(
         &mut self,

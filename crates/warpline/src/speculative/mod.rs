@@ -88,10 +88,10 @@ use crate::{
 };
 use costs::Costs;
 use event::Event;
-use shared::Shared;
+use shared::SpeculativeShared;
 use width::FoundWidth;
 pub(crate) use width::FoundWidths;
-use worker::{Tally, Worker};
+use worker::{SpeculativeWorker, Tally};
 
 /// What a speculative run reads.
 type OwnSettings = Settings<Speculative>;
@@ -188,14 +188,14 @@ pub(crate) fn stage<M: Model, B: Buffer<Message<M>> + Send>(
     started: Instant,
     beginning: Beginning<M, B>,
 ) -> Result<StageAndWidth<M, B>, Failure> {
-    let make = || Shared::new(model, settings, ranks, beginning);
+    let make = || SpeculativeShared::new(model, settings, ranks, beginning);
     let shared = run::at_start(&settings.parallel(), make)?;
     all_workers(&shared, watch, started)
 }
 
 /// Runs all workers, from the start or a cut to the end.
 fn all_workers<M: Model, B: Buffer<Message<M>> + Send>(
-    shared: &Shared<'_, M, B>,
+    shared: &SpeculativeShared<'_, M, B>,
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Result<StageAndWidth<M, B>, Failure> {
@@ -223,7 +223,7 @@ struct WorkerResult<L, B> {
 
 /// Runs one worker, from its start to its end.
 fn work<M: Model, B: Buffer<Message<M>> + Send>(
-    shared: &Shared<'_, M, B>,
+    shared: &SpeculativeShared<'_, M, B>,
     me: usize,
     watch: &mut Watch<'_>,
     started: Instant,
@@ -232,7 +232,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     // If a bug of the engine lets this worker panic, the others must not wait for it.
     let alarm = Alarm::new(|| shared.resize.set_broken());
     let mut monitor = shared.monitor(watch, started);
-    let mut worker = Worker::new(shared, me);
+    let mut worker = SpeculativeWorker::new(shared, me);
     worker.costs.record(monitor.recorder(0, me));
     worker.work(&mut monitor);
     worker.end_costs();
@@ -242,7 +242,8 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     monitor.resume_panic();
     worker.sampler.hand_in(shared.directory.lps_of(me));
     let log_end = worker.sender.undo_log.back();
-    let Worker { lps, left, pending, is_interrupted, tally, costs, control, .. } = worker;
+    let SpeculativeWorker { lps, left, pending, is_interrupted, tally, costs, control, .. } =
+        worker;
     debug_assert!(
         pending.iter().all(|event| !event.is_anti()),
         "SPEC-C: an anti-message is left, and so is its event"
@@ -258,7 +259,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
 
 /// What the run has done, from the results of its workers.
 fn conclude<M: Model, B: Buffer<Message<M>>>(
-    shared: &Shared<'_, M, B>,
+    shared: &SpeculativeShared<'_, M, B>,
     mut results: Vec<WorkerResult<M::Lp, B>>,
 ) -> Result<StageAndWidth<M, B>, Failure> {
     if shared.failure.is_known() {

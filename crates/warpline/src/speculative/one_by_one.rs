@@ -12,7 +12,7 @@ use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model, VirtualTime};
 use super::{
     event::{Event, Parity},
     event_bytes,
-    shared::{ErrorContext, Shared},
+    shared::{ErrorContext, SpeculativeShared},
 };
 use crate::{
     cut::Cut,
@@ -31,16 +31,16 @@ pub(super) struct Until {
 
 /// A stretch.
 pub(super) struct OneByOne<'s, 'm, M: Model, B> {
-    shared: &'s Shared<'m, M, B>,
+    shared: &'s SpeculativeShared<'m, M, B>,
     /// Of all workers.
     cuts: &'s mut [Cut<M::Lp, Event<B>>],
     pub(super) handled: u64,
     pub(super) last_time: VirtualTime,
-    sender: Sender<'s, 'm, M, B>,
+    sender: OneByOneSender<'s, 'm, M, B>,
 }
 
-struct Sender<'s, 'm, M: Model, B> {
-    shared: &'s Shared<'m, M, B>,
+struct OneByOneSender<'s, 'm, M: Model, B> {
+    shared: &'s SpeculativeShared<'m, M, B>,
     pending: BinaryHeap<Reverse<ByKey<B>>>,
     spares: SpareBuffers<B>,
     error_context: ErrorContext,
@@ -70,10 +70,13 @@ impl<B> PartialEq for ByKey<B> {
 impl<B> Eq for ByKey<B> {}
 
 impl<'s, 'm, M: Model, B: Buffer<Message<M>>> OneByOne<'s, 'm, M, B> {
-    pub(super) fn new(shared: &'s Shared<'m, M, B>, cuts: &'s mut [Cut<M::Lp, Event<B>>]) -> Self {
+    pub(super) fn new(
+        shared: &'s SpeculativeShared<'m, M, B>,
+        cuts: &'s mut [Cut<M::Lp, Event<B>>],
+    ) -> Self {
         debug_assert_eq!(cuts.len(), shared.workers(), "RESIZE-B: the part of a worker is missing");
         let pending = cuts.iter_mut().flat_map(|cut| cut.pending.drain(..));
-        let sender = Sender {
+        let sender = OneByOneSender {
             shared,
             pending: pending.map(|event| Reverse(ByKey(event))).collect(),
             spares: SpareBuffers::new(),
@@ -153,7 +156,7 @@ impl<'s, 'm, M: Model, B: Buffer<Message<M>>> OneByOne<'s, 'm, M, B> {
     }
 }
 
-impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, '_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for OneByOneSender<'_, '_, M, B> {
     #[inline]
     fn admission(&self) -> &Admission {
         &self.shared.admission

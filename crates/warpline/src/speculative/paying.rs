@@ -1,13 +1,13 @@
 //! Workers pay for what they hold, where memory is limited, from the [budget](super::memory).
 //!
-//! Sends pay for events ([`Sender::pay`]), and workers for copies of states and for the room of
-//! their undo logs before an LP handles its first event of a window ([`Sender::can_begin`]). What
-//! an LP has written to an undo log is paid for when it sends the next time, or has come through
-//! its events.
+//! Sends pay for events ([`SpeculativeSender::pay`]), and workers for copies of states and for the
+//! room of their undo logs before an LP handles its first event of a window
+//! ([`SpeculativeSender::can_begin`]). What an LP has written to an undo log is paid for when it
+//! sends the next time, or has come through its events.
 //!
 //! A worker pays for an event that it sends to another one, and the other one gets back what is
 //! paid for it. So only the sum of all accounts says what the workers hold; at each commit, and at
-//! each resize, a worker counts what it has, and corrects its own ([`Sender::settle`]).
+//! each resize, a worker counts what it has, and corrects its own ([`SpeculativeSender::settle`]).
 
 use std::mem::needs_drop;
 
@@ -17,9 +17,9 @@ use super::{
     event::{Event, Parity},
     event_bytes,
     resize::Reason,
-    sending::Sender,
+    sending::SpeculativeSender,
     window::Window,
-    worker::Worker,
+    worker::SpeculativeWorker,
 };
 use crate::{
     event::{Buffer, Message, heap_bytes},
@@ -29,7 +29,7 @@ use crate::{
 /// Words of an undo log that there is always room for.
 const LOG_LEAST: usize = 64;
 
-impl<M: Model, B: Buffer<Message<M>>> Sender<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> SpeculativeSender<'_, M, B> {
     /// Whether memory is limited.
     #[inline]
     pub(super) const fn is_limited(&self) -> bool {
@@ -167,7 +167,7 @@ impl<M: Model, B: Buffer<Message<M>>> Sender<'_, M, B> {
     }
 }
 
-impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// Gets back what a committed window took, where memory is limited.
     #[cold]
     pub(super) fn settle_account(&mut self, committed: Parity) {

@@ -11,7 +11,7 @@
 
 use warpline_core::{EventKey, LpId, Model};
 
-use super::{event::Parity, resize::Reason, worker::Worker};
+use super::{event::Parity, resize::Reason, worker::SpeculativeWorker};
 use crate::{
     event::{Buffer, Message},
     handling::Core,
@@ -24,7 +24,7 @@ pub(super) struct End {
     core: Core,
 }
 
-impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// Where an LP has come at the end of a window in which it was handled.
     pub(super) fn end_of(&self, parity: Parity, local: u32) -> End {
         debug_assert!(

@@ -25,7 +25,7 @@ use super::{
     resize::Reason,
     sending::Opened,
     words::Word,
-    worker::Worker,
+    worker::SpeculativeWorker,
 };
 use crate::{
     cut::Cut,
@@ -41,7 +41,7 @@ const EVENTS_FIRST: usize = 64;
 /// Events whose times are looked at for that.
 const SAMPLE: usize = 4096;
 
-impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// Whether the open windows are to be given up.
     #[inline]
     pub(super) fn is_resize_requested(&self) -> bool {

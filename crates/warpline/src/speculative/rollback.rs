@@ -20,14 +20,14 @@ use super::{
     event::{Event, Parity},
     executing::execute,
     window::Executed,
-    worker::Worker,
+    worker::SpeculativeWorker,
 };
 use crate::{
     event::{Buffer, Message, by_lp},
     panics, scheduling, sorting,
 };
 
-impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// Handles the late events of a window until there are none, or a resize is requested.
     pub(super) fn settle(&mut self, parity: Parity) {
         if self.sender.late[parity.index()].is_empty() {

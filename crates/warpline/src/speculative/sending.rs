@@ -19,7 +19,7 @@ use super::{
     event::{Event, Parity},
     grid::{Grid, NEVER},
     memory::Account,
-    shared::{ErrorContext, Shared},
+    shared::{ErrorContext, SpeculativeShared},
 };
 use crate::{
     event::{Buffer, Message, SpareBuffers},
@@ -40,8 +40,8 @@ pub(super) struct Opened {
 }
 
 /// A worker's pending events, and its connections to the others.
-pub(super) struct Sender<'a, M: Model, B> {
-    pub(super) shared: &'a Shared<'a, M, B>,
+pub(super) struct SpeculativeSender<'a, M: Model, B> {
+    pub(super) shared: &'a SpeculativeShared<'a, M, B>,
     pub(super) me: usize,
     pub(super) grid: Grid,
     /// What it has of the memory budget.
@@ -81,8 +81,8 @@ pub(super) struct Sender<'a, M: Model, B> {
     pub(super) error_context: ErrorContext,
 }
 
-impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
-    pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
+impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeSender<'a, M, B> {
+    pub(super) fn new(shared: &'a SpeculativeShared<'a, M, B>, me: usize) -> Self {
         debug_assert!(me < shared.workers(), "there is no worker {me}");
         let own = OwnLps::new(shared.directory.lps_of(me), shared.tile_bits);
         let mail = shared.take_mail(me);
@@ -381,7 +381,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
 /// The slot of an event of this worker, and its tile.
 #[inline]
 fn slot_and_tile<M: Model, B>(
-    shared: &Shared<'_, M, B>,
+    shared: &SpeculativeShared<'_, M, B>,
     grid: Grid,
     own: OwnLps,
     event: &Event<B>,
@@ -419,7 +419,7 @@ impl OwnLps {
     }
 }
 
-impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for SpeculativeSender<'_, M, B> {
     #[inline(always)]
     fn undo(&mut self) -> Option<&mut UndoLog> {
         if const { M::Lp::SAVING.is_by_field() } { Some(&mut self.undo_log) } else { None }

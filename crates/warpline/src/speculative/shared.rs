@@ -52,7 +52,7 @@ const YIELDS_FEW: u32 = 64;
 pub(super) const ANOTHER_GRID: u64 = 0;
 
 /// What all workers share.
-pub(super) struct Shared<'m, M: Model, B> {
+pub(super) struct SpeculativeShared<'m, M: Model, B> {
     pub(super) model: &'m M,
     pub(super) settings: &'m Settings<Speculative>,
     pub(super) end: f64,
@@ -127,7 +127,7 @@ impl<B> Mail<B> {
     }
 }
 
-impl<'m, M: Model, B> Shared<'m, M, B> {
+impl<'m, M: Model, B> SpeculativeShared<'m, M, B> {
     pub(super) fn new(
         model: &'m M,
         settings: &'m Settings<Speculative>,

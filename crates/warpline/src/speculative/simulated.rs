@@ -96,7 +96,7 @@
 //!   "SPARSE-A" (6435).
 //! - `SparseCopies::give_up` keeps the number of the first window: "SPARSE-A".
 //! - `redo_next` makes no new copy among the sparse ones: "SPEC-C".
-//! - `Sender::pay` or `Sender::can_copy` says yes and pays nothing: "SPEC-F".
+//! - `SpeculativeSender::pay` or `SpeculativeSender::can_copy` says yes and pays nothing: "SPEC-F".
 //! - `OneByOne` handles events at the end, stops before its time, or goes by times, not keys:
 //!   another digest, "the run hangs", an event in the past.
 //!
@@ -134,7 +134,7 @@ use std::{
 
 use warpline_core::{LpId, Place, Stream};
 
-use super::{Beginning, Shared, Tally, WorkerResult, conclude, event_bytes, work};
+use super::{Beginning, SpeculativeShared, Tally, WorkerResult, conclude, event_bytes, work};
 use crate::{
     RunError, Speculative, Width,
     event::{Boxed, Buffer, Inline},
@@ -254,7 +254,8 @@ fn simulate_with<B: Buffer<Note> + Send + 'static, const BY_FIELD: bool>(
     truth: &Truth,
 ) -> Rollbacks {
     let beginning = Beginning { cut: None, width: None, loads: None };
-    let shared = Shared::<Toy<BY_FIELD>, B>::new(toy, settings, &Ranks::alone(), beginning);
+    let shared =
+        SpeculativeShared::<Toy<BY_FIELD>, B>::new(toy, settings, &Ranks::alone(), beginning);
     let shared = shared.expect("valid settings");
     let started = Instant::now();
     let results = Mutex::new((0..shared.workers()).map(|_| None).collect::<Vec<_>>());

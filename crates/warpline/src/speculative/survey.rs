@@ -9,11 +9,11 @@ use warpline_core::{EventKey, Model};
 
 use super::{
     event::{Event, annihilate, first_time},
-    worker::Worker,
+    worker::SpeculativeWorker,
 };
 use crate::event::{Buffer, Message};
 
-impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// Counts the valid events, and finds the first time before the end, as bits.
     pub(super) fn survey(&self, pending: &[Event<B>]) -> (u64, u64) {
         let (shared, calendar) = (self.sender.shared, &self.sender.calendar);

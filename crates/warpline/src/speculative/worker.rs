@@ -1,6 +1,6 @@
 //! One worker: its LPs, and the windows that it opens, settles and commits.
 //!
-//! [`Worker::work`] is the main loop, called on the thread of the worker.
+//! [`SpeculativeWorker::work`] is the main loop, called on the thread of the worker.
 
 use warpline_core::{Model, UndoLog, VirtualTime};
 
@@ -8,8 +8,8 @@ use super::{
     costs::{Costs, Part},
     event::{Event, Parity},
     resize::Reason,
-    sending::{Opened, Sender},
-    shared::{ANOTHER_GRID, ErrorContext, Shared},
+    sending::{Opened, SpeculativeSender},
+    shared::{ANOTHER_GRID, ErrorContext, SpeculativeShared},
     sparse::SparseCopies,
     width::WidthControl,
     window::{Place, Window},
@@ -37,8 +37,8 @@ const WASTE_MAX: i64 = 3;
 const WASTE_MORE: u64 = 256;
 
 /// A worker.
-pub(super) struct Worker<'a, M: Model, B> {
-    pub(super) sender: Sender<'a, M, B>,
+pub(super) struct SpeculativeWorker<'a, M: Model, B> {
+    pub(super) sender: SpeculativeSender<'a, M, B>,
     pub(super) lps: Vec<Lp<M::Lp>>,
     /// The open windows, by parity.
     pub(super) windows: [Window<M::Lp, B>; 2],
@@ -109,10 +109,10 @@ pub(super) struct Tally {
     base: [u64; 2],
 }
 
-impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
-    pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
+impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'a, M, B> {
+    pub(super) fn new(shared: &'a SpeculativeShared<'a, M, B>, me: usize) -> Self {
         let lps = shared.directory.lps_of(me).len();
-        let sender = Sender::new(shared, me);
+        let sender = SpeculativeSender::new(shared, me);
         let tiles = sender.calendar.tiles();
         Self {
             sender,
@@ -151,7 +151,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         }
     }
 
-    pub(super) const fn shared(&self) -> &'a Shared<'a, M, B> {
+    pub(super) const fn shared(&self) -> &'a SpeculativeShared<'a, M, B> {
         self.sender.shared
     }
 

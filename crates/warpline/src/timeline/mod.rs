@@ -263,9 +263,9 @@ impl Drop for LentRecorder {
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Timeline(Arc<Shared>);
+pub struct Timeline(Arc<SharedTimeline>);
 
-struct Shared {
+struct SharedTimeline {
     records: usize,
     state: Mutex<State>,
 }
@@ -305,7 +305,7 @@ impl Timeline {
     pub fn new(bytes: u64) -> Self {
         let records = usize::try_from(bytes).unwrap_or(usize::MAX) / size_of::<recorder::Record>();
         let state = Mutex::new(State::new(Clock::start(), BTreeMap::new()));
-        Self(Arc::new(Shared { records, state }))
+        Self(Arc::new(SharedTimeline { records, state }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

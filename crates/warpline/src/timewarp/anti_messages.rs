@@ -8,13 +8,13 @@
 
 use warpline_core::Model;
 
-use super::{event::Event, gvt::Bound, history::Sent, worker::Worker};
+use super::{event::Event, gvt::Bound, history::Sent, worker::TimeWarpWorker};
 use crate::{
     pending::{Entry, PendingSet},
     timeline::Cause,
 };
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Step 2 of the main loop: annihilates all canceled events, and what follows from that.
     pub(super) fn cancel(&mut self) {
         while let Some(event) = self.aside.canceled.pop() {

@@ -15,7 +15,8 @@ use std::mem::needs_drop;
 use warpline_core::{LpId, Model};
 
 use super::{
-    history::NONE, load::Work, log_account, saving::Lp, sending::Sending, turn::End, worker::Worker,
+    history::NONE, load::Work, log_account, saving::Lp, sending::Sending, turn::End,
+    worker::TimeWarpWorker,
 };
 use crate::{
     cut::{Cut, LeftEvent},
@@ -25,7 +26,7 @@ use crate::{
     timeline::Phase,
 };
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Makes the LPs and lets each send its first events, until `is_to_stop` returns true. Then not
     /// all LPs exist, and no event is handled. Or takes over LPs and events of a cut.
     ///

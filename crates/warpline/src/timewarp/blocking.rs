@@ -4,14 +4,14 @@
 
 use warpline_core::{LogicalProcess, Model};
 
-use super::{event::Event, turn::End, waiting::Reason, worker::Worker};
+use super::{event::Event, turn::End, waiting::Reason, worker::TimeWarpWorker};
 use crate::{
     panics,
     pending::{Entry, PendingSet},
     timeline::Phase,
 };
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Makes an LP wait for `event`.
     pub(super) fn block(&mut self, event: Event, reason: Reason) {
         debug_assert!((event.lp as usize) < self.lps.len(), "MOVE-A: the LP is not here");

@@ -16,11 +16,11 @@ use super::{
     flow::Flow,
     gvt::{Bound, Outcome},
     shortage::{PATIENCE, SQUEEZES, STUCK},
-    worker::Worker,
+    worker::TimeWarpWorker,
 };
 use crate::{pending::PendingSet, timeline::Phase};
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Answers a shortage of buffers, in step with all other workers that it concerns: they see the
     /// same outcomes.
     ///

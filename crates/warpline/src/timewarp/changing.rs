@@ -19,14 +19,14 @@ use super::{
     choosing::{Counts, WORD},
     gvt::{Bound, Outcome},
     history::NONE,
-    worker::Worker,
+    worker::TimeWarpWorker,
 };
 use crate::{StateSaving, handling};
 
 /// Note of a report: sparse copies would be much cheaper for this worker.
 const SPARSE: u64 = 1 << 5;
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// At a new GVT: looks at what saving takes.
     pub(super) fn look_at_saving(&mut self) {
         let is_by_field = M::Lp::SAVING.is_by_field();
@@ -131,7 +131,7 @@ mod tests {
         Sequential, Simulation, TimeWarp,
         run::Ranks,
         settings::Settings,
-        timewarp::{choosing::Choice, shared::Shared, statistics::Statistics, turn::End},
+        timewarp::{choosing::Choice, shared::TimeWarpShared, statistics::Statistics, turn::End},
     };
 
     /// LPs whose states derive `Clone`, and remember what came.
@@ -192,9 +192,9 @@ mod tests {
         let engine = TimeWarp { workers: 2, batch: 4, ..TimeWarp::default() };
         let settings = Settings { end, engine, ..Settings::default() };
         let ranks = Ranks::alone();
-        let shared =
-            Shared::new(&Remembering, &settings, &ranks, None, None).expect("good settings");
-        let mut workers = [0, 1].map(|me| Worker::new(&Remembering, &shared, me, &ranks));
+        let shared = TimeWarpShared::new(&Remembering, &settings, &ranks, None, None)
+            .expect("good settings");
+        let mut workers = [0, 1].map(|me| TimeWarpWorker::new(&Remembering, &shared, me, &ranks));
         for worker in &mut workers {
             worker.start(|| false).expect("no LP fails");
             worker.log.saving.choice = Some(Choice::by_seed(None));

@@ -6,13 +6,13 @@
 
 use warpline_core::Model;
 
-use super::{history::Record, worker::Worker};
+use super::{history::Record, worker::TimeWarpWorker};
 use crate::{pending::Entry, placement::LpPlace};
 
 /// Once in this many rounds of GVT: all records and all LPs are looked at.
 const EVERY: u64 = 8;
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// In a release build, this is nothing.
     #[inline]
     pub(super) fn check_consistency(&self) {

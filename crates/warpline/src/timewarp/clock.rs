@@ -5,7 +5,7 @@
 use super::gvt::Bound;
 
 /// The clock of one worker. Its part in a computation of GVT is with the
-/// [`Sender`](super::sending::Sender), which knows what it sends.
+/// [`TimeWarpSender`](super::sending::TimeWarpSender), which knows what it sends.
 #[derive(Debug)]
 pub(super) struct Clock {
     pub(super) gvt: Bound,

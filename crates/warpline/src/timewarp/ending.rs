@@ -2,10 +2,10 @@
 
 use warpline_core::{EventKey, Fault, LpId, Model, ModelError, Place};
 
-use super::{io::Undelivered, shared::Shared, turn::End, worker::Worker};
+use super::{io::Undelivered, shared::TimeWarpShared, turn::End, worker::TimeWarpWorker};
 use crate::{EngineKind, RunError, run::FailureOrder};
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// The run fails, with a failure that was noted: no event is handled any more.
     pub(super) fn end_as_failed(&mut self) -> Result<(), End> {
         self.flow.fail();
@@ -47,13 +47,13 @@ impl<M: Model> Worker<'_, M> {
             place: self.shared.place(self.me, Some(lp), event),
             limit: self.shared.settings.memory.unwrap_or(u64::MAX),
             events: u64::from(self.shared.arena.limit()),
-            event_bytes: Shared::<M>::buffer_bytes(&self.shared.settings.engine),
+            event_bytes: TimeWarpShared::<M>::buffer_bytes(&self.shared.settings.engine),
         };
         self.shared.failure.note(order, error);
     }
 }
 
-impl<M: Model> Shared<M> {
+impl<M: Model> TimeWarpShared<M> {
     /// Notes a mistake of the model that was found at worker `me`.
     pub(super) fn fail(&self, me: usize, lp: Option<LpId>, event: Option<EventKey>, fault: Fault) {
         let order = match (event, lp) {

@@ -15,9 +15,9 @@
 
 use warpline_core::Model;
 
-use super::shared::Shared;
+use super::shared::TimeWarpShared;
 
-impl<M: Model> Shared<M> {
+impl<M: Model> TimeWarpShared<M> {
     /// Whether the run has none of the features that are asked for at each event.
     pub(super) fn is_plain(&self) -> bool {
         let engine = &self.settings.engine;

@@ -7,10 +7,10 @@ use warpline_core::Model;
 use super::{
     bottom_halves::{BottomHalves, List},
     event::Event,
-    worker::Worker,
+    worker::TimeWarpWorker,
 };
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// A notice has come: files the mail of its LP, or sends the notice on its way.
     pub(super) fn take_notice(&mut self, halves: &BottomHalves, notice: Event) {
         let place = self.sender.places[notice.lp as usize];

@@ -26,7 +26,7 @@ use warpline_core::Model;
 
 use super::{
     gvt::{Bound, Outcome},
-    shared::Shared,
+    shared::TimeWarpShared,
     shortage::Shortage,
     throttle::Throttle,
 };
@@ -61,7 +61,7 @@ const HISTORY_MAX_RANKS: usize = 4096;
 const HISTORY_MAX_INTERVALS: usize = 4;
 
 /// How long the processed list of a worker may become.
-fn history_max<M: Model>(shared: &Shared<M>) -> usize {
+fn history_max<M: Model>(shared: &TimeWarpShared<M>) -> usize {
     let settings = &shared.settings.engine;
     let (interval, batch) = (settings.gvt_interval, settings.batch);
     let is_near = shared.is_alone() && shared.is_parallel();
@@ -114,7 +114,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub(super) fn new<M: Model>(shared: &Shared<M>) -> Self {
+    pub(super) fn new<M: Model>(shared: &TimeWarpShared<M>) -> Self {
         let settings = &shared.settings.engine;
         let flow_control = &settings.flow_control;
         let mut flow = Self {
@@ -269,7 +269,7 @@ impl Flow {
 
     /// Whether an event beyond the limit may be handled after all: workers move on between two
     /// computations of GVT, and the throttle looks at them.
-    pub(super) fn may_handle<M: Model>(&mut self, shared: &Shared<M>, time: f64) -> bool {
+    pub(super) fn may_handle<M: Model>(&mut self, shared: &TimeWarpShared<M>, time: f64) -> bool {
         self.set_limit(shared);
         if let Some(throttle) = &mut self.throttle
             && time >= self.limit
@@ -286,7 +286,7 @@ impl Flow {
 
     /// Notes how long the processed list is; if that changes the limit, it does so at once.
     #[inline]
-    pub(super) fn note_history<M: Model>(&mut self, shared: &Shared<M>, records: usize) {
+    pub(super) fn note_history<M: Model>(&mut self, shared: &TimeWarpShared<M>, records: usize) {
         let full = records + self.batch > self.history_max || self.credit == 0;
         if full != self.full {
             self.full = full;
@@ -297,7 +297,7 @@ impl Flow {
     /// Sets the limit anew at a new GVT.
     pub(super) fn on_gvt<M: Model>(
         &mut self,
-        shared: &Shared<M>,
+        shared: &TimeWarpShared<M>,
         gvt: Bound,
         events: u64,
         rolled_back: u64,
@@ -311,7 +311,7 @@ impl Flow {
         self.set_limit(shared);
     }
 
-    pub(super) fn set_limit<M: Model>(&mut self, shared: &Shared<M>) {
+    pub(super) fn set_limit<M: Model>(&mut self, shared: &TimeWarpShared<M>) {
         if self.starved || self.held_back || self.full || self.too_early {
             self.limit = 0.0;
             return;

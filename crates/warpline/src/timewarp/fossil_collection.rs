@@ -23,10 +23,10 @@ use warpline_core::{Io, Model};
 #[cfg(doc)]
 use warpline_memory::Buffers;
 
-use super::{Message, gvt::Bound, heap, history::Record, io::Undelivered, worker::Worker};
+use super::{Message, gvt::Bound, heap, history::Record, io::Undelivered, worker::TimeWarpWorker};
 use crate::pending::Entry;
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Whether no event will be rolled back any more.
     pub(super) fn is_final(&self) -> bool {
         self.clock.gvt.reaches(self.shared.end)

@@ -10,10 +10,10 @@ use super::{
     Message,
     event::Event,
     heap::{of_message, of_state},
-    worker::Worker,
+    worker::TimeWarpWorker,
 };
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Whether there is memory for what is saved of an LP before an event.
     #[inline]
     pub(super) fn can_save(&mut self, event: &Event) -> bool {

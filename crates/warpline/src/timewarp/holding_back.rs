@@ -4,10 +4,10 @@
 
 use warpline_core::Model;
 
-use super::worker::Worker;
+use super::worker::TimeWarpWorker;
 use crate::pending::{Entry, PendingSet};
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// The greatest time that this worker has handled an event of.
     pub(super) fn farthest(&self) -> f64 {
         let history = &self.log.history;
@@ -94,7 +94,7 @@ mod tests {
         run::Ranks,
         settings::{FlowControl, Settings, TimeWarp},
         simulated::model::{Habit, Toy},
-        timewarp::{gvt::Bound, shared::Shared, turn::Turn},
+        timewarp::{gvt::Bound, shared::TimeWarpShared, turn::Turn},
     };
 
     /// Events that go around, after exponential delays.
@@ -125,11 +125,12 @@ mod tests {
         let toy = toy();
         let flow_control = FlowControl { free1, free2, ..FlowControl::OFF };
         let engine = TimeWarp { flow_control, batch: 1, ..TimeWarp::default() };
-        let memory = Some(64 * Shared::<Toy>::buffer_bytes(&engine));
+        let memory = Some(64 * TimeWarpShared::<Toy>::buffer_bytes(&engine));
         let settings = Settings { memory, engine, ..Settings::default() };
         let ranks = Ranks::alone();
-        let shared = Shared::new(&toy, &settings, &ranks, None, None).expect("good settings");
-        let mut workers = [0, 1].map(|me| Worker::new(&toy, &shared, me, &ranks));
+        let shared =
+            TimeWarpShared::new(&toy, &settings, &ranks, None, None).expect("good settings");
+        let mut workers = [0, 1].map(|me| TimeWarpWorker::new(&toy, &shared, me, &ranks));
         workers.iter_mut().for_each(|worker| worker.start(|| false).expect("there are buffers"));
         while workers.iter().any(|worker| worker.clock.gvt == Bound::ZERO) {
             shared.request_gvt();

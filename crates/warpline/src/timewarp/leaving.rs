@@ -10,7 +10,7 @@
 
 use warpline_core::{LpId, Model};
 
-use super::{event::Event, saving::Lp, shared::Shared, turn::End, worker::Worker};
+use super::{event::Event, saving::Lp, shared::TimeWarpShared, turn::End, worker::TimeWarpWorker};
 use crate::{
     cut::{Cut, LeftEvent, Whole},
     event::{self, Buffer, Inline},
@@ -18,7 +18,7 @@ use crate::{
     pending::PendingSet,
 };
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Takes out all events that are not committed, with the numbers of their LPs, if they are to
     /// be left to another engine.
     pub(super) fn take_pending(&mut self, end: End) -> Vec<Event> {
@@ -50,7 +50,7 @@ impl<M: Model> Worker<'_, M> {
     }
 }
 
-impl<M: Model> Shared<M> {
+impl<M: Model> TimeWarpShared<M> {
     /// The cut that all workers have left: their LPs in the order of their numbers, and `left`,
     /// what was in their pending sets and in the mail, and in their backlogs.
     pub(super) fn cut(

@@ -1,7 +1,7 @@
 //! The log of a worker: what undoes and what commits the events that it has handled.
 //!
 //! Called by whatever handles, undoes or commits an event. The undo log of tracked fields itself is
-//! with the [`Sender`](super::sending::Sender), because handlers write it.
+//! with the [`TimeWarpSender`](super::sending::TimeWarpSender), because handlers write it.
 
 use warpline_core::{EventKey, LpId, Model};
 use warpline_memory::Taken;

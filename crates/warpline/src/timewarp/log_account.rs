@@ -5,7 +5,7 @@
 use warpline_core::{LogicalProcess, Model, UndoLog};
 use warpline_memory::enter_platform;
 
-use super::{history::Record, saving::Lp, shared::Shared};
+use super::{history::Record, saving::Lp, shared::TimeWarpShared};
 
 /// What the undo log is charged for, where memory is limited.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(super) struct LogAccount {
 }
 
 /// The undo log of a worker, which begins at a position behind all logs before it (UNDO-C).
-pub(super) fn undo_log<M: Model>(shared: &Shared<M>, begin: u64) -> UndoLog {
+pub(super) fn undo_log<M: Model>(shared: &TimeWarpShared<M>, begin: u64) -> UndoLog {
     let log = UndoLog::starting_at(begin);
     // Handlers write to it while the memory of their LP is in use.
     if shared.memory.is_some() {

@@ -23,12 +23,12 @@ use warpline_core::{
     undo::{Moves, Segment},
 };
 
-use super::{heap::recharge, log_account::LogAccount, saving::Lp, worker::Worker};
+use super::{heap::recharge, log_account::LogAccount, saving::Lp, worker::TimeWarpWorker};
 
 /// Words that there is always room for.
 const LEAST: usize = 64;
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Where what a record's event wrote ends.
     fn end_of_writes(&self, at: u64) -> u64 {
         let (history, log) = (&self.log.history, &self.sender.undo_log);

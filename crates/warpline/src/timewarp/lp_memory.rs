@@ -2,10 +2,10 @@
 //!
 //! An LP has a *home*: a heap whose segments no other LP's data shares, on the node of its worker.
 //! There lies what the LP's code allocates: in its state, in the copies of its state, in messages
-//! that it sends. ([`Worker::start`](super::worker::Worker::start), `handle` and `undo` enter it
-//! around that code; a send goes back to platform mode.) A state's own fields, its records and its
-//! pending events are in lists of the worker, and are copied to those of the next worker when the
-//! LP moves, so they need no pages of their own. Event buffers are shared by all.
+//! that it sends. ([`TimeWarpWorker::start`](super::worker::TimeWarpWorker::start), `handle` and
+//! `undo` enter it around that code; a send goes back to platform mode.) A state's own fields, its
+//! records and its pending events are in lists of the worker, and are copied to those of the next
+//! worker when the LP moves, so they need no pages of their own. Event buffers are shared by all.
 //!
 //! If an LP comes to a worker on another node ([`LpMemory::follow`]), its home takes new pages
 //! there; the *page migration daemons* move those that it has: threads that wake up now and then,

@@ -118,7 +118,7 @@ pub(crate) use run::{run, uncrowded};
 
 /// How much of the memory for event buffers one event takes.
 pub(crate) const fn event_bytes<M: Model>(engine: &TimeWarp) -> u64 {
-    shared::Shared::<M>::buffer_bytes(engine)
+    shared::TimeWarpShared::<M>::buffer_bytes(engine)
 }
 
 type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;

@@ -10,14 +10,14 @@ use super::{
     flow::Flow,
     gvt::{Bound, Outcome},
     turn::End,
-    worker::Worker,
+    worker::TimeWarpWorker,
 };
 use crate::{pending::PendingSet, timeline::Phase};
 
 /// An idle worker requests GVT once in this many turns.
 const IDLE_TURNS: u32 = 8;
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Looks after GVT, at the beginning of a turn. Returns whether the turn has to report.
     pub(super) fn notice_gvt(&mut self) -> Result<bool, End> {
         let must_report = self.sender.gvt.notice(&self.shared.gvt);

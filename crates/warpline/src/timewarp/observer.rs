@@ -7,7 +7,9 @@ use std::{sync::atomic::Ordering, time::Instant};
 
 use warpline_core::Model;
 
-use super::{gvt::Bound, shared::Shared, thread_count::ThreadCount, worker::Worker};
+use super::{
+    gvt::Bound, shared::TimeWarpShared, thread_count::ThreadCount, worker::TimeWarpWorker,
+};
 use crate::watch::{Timer, Watch};
 
 /// Turns between two looks at the clock, at the most; and whether the worker's core is its own.
@@ -15,7 +17,7 @@ pub(super) const SLICE_TURNS_MAX: u32 = 64;
 
 /// Shows the progress of the run, now and then.
 pub(super) struct Observer<'a, 'w, M: Model> {
-    shared: &'a Shared<M>,
+    shared: &'a TimeWarpShared<M>,
     watch: &'a mut Watch<'w>,
     started: Instant,
     timer: Timer,
@@ -28,7 +30,7 @@ pub(super) struct Observer<'a, 'w, M: Model> {
 
 impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
     pub(super) fn new(
-        shared: &'a Shared<M>,
+        shared: &'a TimeWarpShared<M>,
         watch: &'a mut Watch<'w>,
         started: Instant,
         thread_count: Option<ThreadCount>,
@@ -59,7 +61,7 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
     /// Called after a turn of a worker. The first worker calls the observer now and then, and tells
     /// the others if the run is to stop. Says how many threads are to work, if that changes.
     #[inline]
-    pub(super) fn observe(&mut self, worker: &mut Worker<'_, M>) -> Option<usize> {
+    pub(super) fn observe(&mut self, worker: &mut TimeWarpWorker<'_, M>) -> Option<usize> {
         if worker.me != 0 {
             return None;
         }

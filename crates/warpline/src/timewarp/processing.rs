@@ -1,7 +1,7 @@
 //! Step 3 of the main loop: the smallest unprocessed events are handled.
 //!
-//! Called by [`Worker::handle_batch`], for a whole batch at a time (GTW, 3.6.3). A handler that
-//! panics or fails is cut off, and its event undone; if GVT reaches the event, the failure was
+//! Called by [`TimeWarpWorker::handle_batch`], for a whole batch at a time (GTW, 3.6.3). A handler
+//! that panics or fails is cut off, and its event undone; if GVT reaches the event, the failure was
 //! real.
 //!
 //! The loop is compiled twice: see [`features`](super::features).
@@ -11,7 +11,7 @@ use warpline_memory::{prefetch, switch_to_platform};
 
 use super::{
     costs::Part, event::Event, gvt::Bound, saving::Lp, sending::Sending, waiting::Reason,
-    worker::Worker,
+    worker::TimeWarpWorker,
 };
 use crate::{
     handling::{Cause, Core, Halt, Handling},
@@ -22,7 +22,7 @@ use crate::{
 /// How many events before its turn the LP of an event is loaded into the cache.
 const PREFETCH_AHEAD: usize = 4;
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Handles events, the least first, until a batch is full or none may be handled. Returns how
     /// many.
     pub(super) fn process(&mut self) -> usize {

@@ -8,14 +8,14 @@ use std::{sync::atomic::Ordering, time::Instant};
 
 use warpline_core::{Model, VirtualTime};
 
-use super::{event::Event, gvt::Bound, shared::Shared, worker::Worker};
+use super::{event::Event, gvt::Bound, shared::TimeWarpShared, worker::TimeWarpWorker};
 use crate::{
     Progress,
     monitor::Activity,
     pending::{Entry, PendingSet},
 };
 
-impl<M: Model> Shared<M> {
+impl<M: Model> TimeWarpShared<M> {
     /// How far the run has come, with that many events before it.
     pub(super) fn progress(&self, gvt: Bound, started: Instant, before: u64) -> Progress {
         // Ordering: Relaxed; counts for people.
@@ -31,7 +31,7 @@ impl<M: Model> Shared<M> {
     }
 }
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Shows what the worker does.
     pub(super) fn show_activity(&self, activity: Activity) {
         self.shared.shown[self.me].show(activity);

@@ -6,10 +6,10 @@
 
 use warpline_core::Model;
 
-use super::{event::Event, worker::Worker};
+use super::{event::Event, worker::TimeWarpWorker};
 use crate::pending::PendingSet;
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Files all messages that have arrived.
     #[inline]
     pub(super) fn receive(&mut self) {

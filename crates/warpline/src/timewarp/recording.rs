@@ -22,11 +22,11 @@ use super::{
     gvt::Bound,
     history::Sent,
     shared::Mail,
-    worker::Worker,
+    worker::TimeWarpWorker,
 };
 use crate::timeline::{Cause, Gauge, Phase, Recorder, Stamp};
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     fn recorder(&mut self) -> Option<&mut Recorder> {
         self.optional.trace.as_deref_mut().map(|trace| &mut *trace.recorder)
     }

@@ -9,7 +9,7 @@ use warpline_core::{CommitDigest, Model, VirtualTime};
 
 use super::{
     costs::Part, diagnosis::Evidence, event::Event, gvt::Bound, remote::Exchanged, saving::Lp,
-    shared::Shared, statistics::Statistics, turn::End, worker::Worker,
+    shared::TimeWarpShared, statistics::Statistics, turn::End, worker::TimeWarpWorker,
 };
 use crate::{
     Details, HeapMemory, Totals,
@@ -45,7 +45,7 @@ pub(super) struct WorkerResult<M: Model> {
 }
 
 /// What is left of a worker that has ended.
-pub(super) fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerResult<M> {
+pub(super) fn result<M: Model>(mut worker: TimeWarpWorker<'_, M>, end: End) -> WorkerResult<M> {
     worker.return_kept_mail();
     worker.send_mail(false);
     worker.show_activity(Activity::Ended);
@@ -73,7 +73,7 @@ pub(super) fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerRes
 
 /// Makes the conclusion.
 pub(super) struct Reporting<'a, M: Model> {
-    pub(super) shared: &'a mut Shared<M>,
+    pub(super) shared: &'a mut TimeWarpShared<M>,
     pub(super) started: Instant,
 }
 
@@ -127,7 +127,7 @@ impl<M: Model> Reporting<'_, M> {
                 rollbacks: total.rollbacks(),
                 gvt_rounds: rounds,
                 peak_buffer_bytes: u64::from(self.shared.arena.most())
-                    * Shared::<M>::buffer_bytes(&self.shared.settings.engine),
+                    * TimeWarpShared::<M>::buffer_bytes(&self.shared.settings.engine),
                 digest,
                 ..Totals::default()
             },
@@ -171,7 +171,7 @@ impl<M: Model> Reporting<'_, M> {
             cores: threads::cores(),
             lps: self.shared.directory.lp_count(),
             is_part: self.shared.remote.is_some(),
-            event_bytes: Shared::<M>::buffer_bytes(&self.shared.settings.engine),
+            event_bytes: TimeWarpShared::<M>::buffer_bytes(&self.shared.settings.engine),
             events_peak: u64::from(self.shared.arena.most()),
             rate: total.committed as f64 / self.started.elapsed().as_secs_f64(),
         };

@@ -7,11 +7,12 @@
 use warpline_core::Model;
 
 use super::{
-    costs::Part, event::Event, gvt::Bound, history::NONE, log_account::undo_writes, worker::Worker,
+    costs::Part, event::Event, gvt::Bound, history::NONE, log_account::undo_writes,
+    worker::TimeWarpWorker,
 };
 use crate::{pending::PendingSet, timeline::Cause};
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Undoes every event of an LP at or after `to`. They become pending again, but for the one
     /// that is annihilated.
     pub(super) fn roll_back(&mut self, lp: u32, to: Bound, annihilated: Option<&Event>) {

@@ -10,10 +10,10 @@ use super::{
     observer::{Observer, SLICE_TURNS_MAX},
     refusals::{own_error, refuse_what_the_model_lacks},
     reporting::{Reporting, WorkerResult, result},
-    shared::Shared,
+    shared::TimeWarpShared,
     thread_count::ThreadCount,
     turn::{End, Turn},
-    worker::Worker,
+    worker::TimeWarpWorker,
     worker_threads::{OwnWorkers, WorkerThreads},
     worker_with_heap::WorkerWithHeap,
 };
@@ -57,10 +57,10 @@ pub(crate) fn run<M: Model>(
     let make = |wires| {
         run.settings.validate()?;
         refuse_what_the_model_lacks(model, settings)?;
-        Ok(Shared { timeline, ..Shared::new(model, settings, ranks, wires, from)? })
+        Ok(TimeWarpShared { timeline, ..TimeWarpShared::new(model, settings, ranks, wires, from)? })
     };
     let mut lps = 0;
-    let mut ended = run.carry_out(make, |whole: &mut Shared<M>, started| {
+    let mut ended = run.carry_out(make, |whole: &mut TimeWarpShared<M>, started| {
         let shared = &*whole;
         lps = shared.directory.lp_count();
         watch.show(&shared.shown);
@@ -113,7 +113,7 @@ pub(crate) fn uncrowded(engine: &TimeWarp, ranks: &Ranks<'_>) -> TimeWarp {
 }
 
 /// After all workers have ended: the I/O events that are still on their way to rank 0.
-pub(super) fn finish_outputs<M: Model>(model: &M, shared: &Shared<M>, ranks: &Ranks<'_>) {
+pub(super) fn finish_outputs<M: Model>(model: &M, shared: &TimeWarpShared<M>, ranks: &Ranks<'_>) {
     if ranks.count() > 1 && !shared.is_abandoned() {
         let finished = shared.io.finish(model, &shared.arena, ranks);
         finished.unwrap_or_else(|undelivered| shared.fail_in_output(0, undelivered));
@@ -123,7 +123,7 @@ pub(super) fn finish_outputs<M: Model>(model: &M, shared: &Shared<M>, ranks: &Ra
 /// All workers, each on a thread of its own while all threads work.
 fn work_at_once<M: Model>(
     model: &M,
-    shared: &Shared<M>,
+    shared: &TimeWarpShared<M>,
     watch: &mut Watch<'_>,
     started: Instant,
     ranks: &Ranks<'_>,
@@ -142,7 +142,9 @@ fn work_at_once<M: Model>(
             }
             (
                 worker,
-                WorkerWithHeap::new(&mut resources, || Worker::new(model, shared, worker, ranks)),
+                WorkerWithHeap::new(&mut resources, || {
+                    TimeWarpWorker::new(model, shared, worker, ranks)
+                }),
             )
         };
         let workers = worker_threads.first_of(me).map(make).collect();
@@ -187,13 +189,14 @@ fn work_at_once<M: Model>(
 /// All workers, in turn, on this thread.
 fn work_in_turn<M: Model>(
     model: &M,
-    shared: &Shared<M>,
+    shared: &TimeWarpShared<M>,
     watch: &mut Watch<'_>,
     started: Instant,
     ranks: &Ranks<'_>,
 ) -> Vec<WorkerResult<M>> {
-    let mut workers: Vec<_> =
-        (0..shared.workers()).map(|me| (Worker::new(model, shared, me, ranks), None)).collect();
+    let mut workers: Vec<_> = (0..shared.workers())
+        .map(|me| (TimeWarpWorker::new(model, shared, me, ranks), None))
+        .collect();
     for (worker, ended) in &mut workers {
         *ended = worker.start(|| watch.stopped()).err();
     }
@@ -324,7 +327,11 @@ impl<'r, M: Model> Thread<'_, 'r, '_, M> {
 }
 
 /// Ends the run for all workers: thread `me` has panicked.
-fn sound_alarm<M: Model, T>(shared: &Shared<M>, worker_threads: &WorkerThreads<T>, me: usize) {
+fn sound_alarm<M: Model, T>(
+    shared: &TimeWarpShared<M>,
+    worker_threads: &WorkerThreads<T>,
+    me: usize,
+) {
     let fault = Fault::Failed(format!(
         "Warpline has a bug: worker {me} panicked; please report it with the seed and the flags"
     ));

@@ -1,9 +1,9 @@
 //! Sending: the pending set, the buffers, and the mail to other workers.
 //!
-//! A [`Sender`] is the part of a worker that a handler reaches through its context while the worker
-//! holds the LP; [`Sending`] is the sink of that context. A send writes the message into a buffer
-//! once. An event for an LP of the same worker goes straight into the pending set (GTW, 3.6.1), any
-//! other into a block of mail that leaves when it is full, or at the end of the turn.
+//! A [`TimeWarpSender`] is the part of a worker that a handler reaches through its context while
+//! the worker holds the LP; [`Sending`] is the sink of that context. A send writes the message into
+//! a buffer once. An event for an LP of the same worker goes straight into the pending set (GTW,
+//! 3.6.1), any other into a block of mail that leaves when it is full, or at the end of the turn.
 
 use std::{mem::needs_drop, sync::Arc};
 
@@ -20,7 +20,7 @@ use super::{
     log_account,
     lp_memory::LpMemory,
     remote::Remote,
-    shared::{Mail, Shared},
+    shared::{Mail, TimeWarpShared},
 };
 use crate::{
     handling::{Admission, CutOff, Halt, Sink, Source},
@@ -36,8 +36,8 @@ const BLANKS_KEPT: usize = 8;
 
 /// What a worker's handlers send with.
 #[derive(Debug)]
-pub(super) struct Sender<'r, M: Model> {
-    pub(super) shared: &'r Shared<M>,
+pub(super) struct TimeWarpSender<'r, M: Model> {
+    pub(super) shared: &'r TimeWarpShared<M>,
     pub(super) me: usize,
     pub(super) id: WorkerId,
     admission: Admission,
@@ -73,8 +73,8 @@ pub(super) struct Sender<'r, M: Model> {
     pub(super) remote: Option<Box<Remote<'r, Message<M>>>>,
 }
 
-impl<'r, M: Model> Sender<'r, M> {
-    pub(super) fn new(shared: &'r Shared<M>, me: usize, ranks: &'r Ranks<'r>) -> Self {
+impl<'r, M: Model> TimeWarpSender<'r, M> {
+    pub(super) fn new(shared: &'r TimeWarpShared<M>, me: usize, ranks: &'r Ranks<'r>) -> Self {
         let remote = shared.remote.as_ref();
         let remote = remote.and_then(|remote| Remote::new(remote, &shared.settings, me, ranks));
         let is_recorded = shared.timeline.is_some();
@@ -253,7 +253,7 @@ impl<'r, M: Model> Sender<'r, M> {
 
 /// Where the sends of one handler call go.
 pub(super) struct Sending<'a, 'r, M: Model, const FULL: bool> {
-    pub(super) sender: &'a mut Sender<'r, M>,
+    pub(super) sender: &'a mut TimeWarpSender<'r, M>,
     /// Shared, for the message that is being handled lies in one of them.
     pub(super) buffers: &'a Buffers<'r, Message<M>>,
     /// Whether tracked fields write to the undo log.

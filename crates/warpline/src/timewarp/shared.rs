@@ -34,7 +34,7 @@ const _: () = assert!(BLOCK_ITEMS >= 1);
 
 /// One for all workers.
 #[derive(Debug)]
-pub(super) struct Shared<M: Model> {
+pub(super) struct TimeWarpShared<M: Model> {
     pub(super) settings: Settings<TimeWarp>,
     pub(super) end: f64,
     pub(super) admission: Admission,
@@ -66,7 +66,7 @@ pub(super) struct Shared<M: Model> {
     pub(super) remote: Option<RemoteShared<Message<M>>>,
 }
 
-impl<M: Model> Shared<M> {
+impl<M: Model> TimeWarpShared<M> {
     /// For one rank of those. If there are several, `wires` write messages as bytes.
     pub(super) fn new(
         model: &M,

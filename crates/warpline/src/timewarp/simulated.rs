@@ -103,8 +103,8 @@ use self::{
     net::Net,
 };
 use super::{
-    choosing::Choice, gvt::Bound, load::Meter, remote::Exchanged, run, shared::Shared, turn::End,
-    worker::Worker,
+    choosing::Choice, gvt::Bound, load::Meter, remote::Exchanged, run, shared::TimeWarpShared,
+    turn::End, worker::TimeWarpWorker,
 };
 use crate::{
     pending::PendingSet,
@@ -175,7 +175,7 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     schedule.sparse =
         other_dice.one_in(2).then(|| (other_dice.0.below(600), other_dice.pick(&[1, 2, 3, 9])));
     let truth = Truth::new(&toy, settings.with(Sequential { pending: settings.engine.pending }));
-    let buffer = Shared::<Toy>::buffer_bytes(&settings.engine);
+    let buffer = TimeWarpShared::<Toy>::buffer_bytes(&settings.engine);
     let buffers = dice.one_in(3).then(|| 1 + dice.0.below(60));
     settings.memory = buffers.map(|buffers| buffers * buffer);
     if PLAIN.contains(&seed) {
@@ -212,12 +212,14 @@ fn simulate_on(
         (toy.wires().filter(|_| ranks > 1), recorded::timeline(&settings, ranks));
     let shared = |(view, from): (&Ranks<'_>, _)| {
         let settings = cuts.until_leaving(&settings);
-        let shared = Shared::new(toy, &settings, view, wires, from).expect("valid settings");
-        Shared { timeline: timeline.clone(), ..shared }
+        let shared =
+            TimeWarpShared::new(toy, &settings, view, wires, from).expect("valid settings");
+        TimeWarpShared { timeline: timeline.clone(), ..shared }
     };
     let parts = cuts.begin(ranks, toy, &settings).into_iter();
     let mut shared: Vec<_> = views.iter().zip(parts).map(shared).collect();
-    let of_rank = |(shared, view)| (0..workers).map(move |me| Worker::new(toy, shared, me, view));
+    let of_rank =
+        |(shared, view)| (0..workers).map(move |me| TimeWarpWorker::new(toy, shared, me, view));
     let all = ranks * workers;
     let mut run = Run {
         shared: &shared,
@@ -253,10 +255,10 @@ fn simulate_on(
 
 /// A run under way. The workers of all ranks are in one row.
 struct Run<'r> {
-    shared: &'r [Shared<Toy>],
+    shared: &'r [TimeWarpShared<Toy>],
     views: &'r [Ranks<'r>],
     net: &'r Net,
-    workers: Vec<Worker<'r, Toy>>,
+    workers: Vec<TimeWarpWorker<'r, Toy>>,
     phases: Vec<Phase>,
     /// Until which step a worker sleeps.
     naps: Vec<u64>,
@@ -266,7 +268,7 @@ struct Run<'r> {
 }
 
 impl<'r> Run<'r> {
-    fn into_workers(self) -> impl Iterator<Item = Worker<'r, Toy>> {
+    fn into_workers(self) -> impl Iterator<Item = TimeWarpWorker<'r, Toy>> {
         self.workers.into_iter()
     }
 }
@@ -420,7 +422,8 @@ impl Run<'_> {
         census::check_states(&self.workers, &truth.log.states);
         assert!(truth.log.outputs.starts_with(&log.outputs), "outputs: {:?}", log.outputs);
         assert!(truth.log.blocking.starts_with(&log.blocking), "blocking: {:?}", log.blocking);
-        let total = |of: fn(&Worker<'_, Toy>) -> u64| self.workers.iter().map(of).sum::<u64>();
+        let total =
+            |of: fn(&TimeWarpWorker<'_, Toy>) -> u64| self.workers.iter().map(of).sum::<u64>();
         let committed = total(|worker| worker.statistics.committed);
         let processed = total(|worker| worker.statistics.processed);
         let rolled_back = total(|worker| worker.statistics.rolled_back);

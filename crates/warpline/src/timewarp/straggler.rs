@@ -7,10 +7,10 @@
 
 use warpline_core::{Io, Model};
 
-use super::{event::Event, gvt::Bound, waiting::Reason, worker::Worker};
+use super::{event::Event, gvt::Bound, waiting::Reason, worker::TimeWarpWorker};
 use crate::timeline::Cause;
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Whether an event is to be handled now that may be a straggler (if it is not `in_order`), be
     /// for an LP that waits, or be an I/O event.
     #[cold]

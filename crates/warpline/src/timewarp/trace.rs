@@ -4,7 +4,7 @@
 
 use warpline_core::Model;
 
-use super::shared::Shared;
+use super::shared::TimeWarpShared;
 use crate::timeline::LentRecorder;
 
 /// What a worker writes its records with.
@@ -18,7 +18,7 @@ pub(super) struct Trace {
 impl Trace {
     /// For a worker of a run that has a timeline.
     pub(super) fn take<M: Model>(
-        shared: &Shared<M>,
+        shared: &TimeWarpShared<M>,
         rank: usize,
         worker: usize,
     ) -> Option<Box<Self>> {

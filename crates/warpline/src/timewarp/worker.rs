@@ -1,8 +1,8 @@
 //! A worker: one thread's share of the LPs, and the main loop.
 //!
-//! [`Worker::turn`] is the paper's loop (GTW, section 3.1): file the messages, annihilate the
-//! canceled events, handle the smallest events. It never waits for anything, so a test can drive
-//! many workers on one thread, in any order.
+//! [`TimeWarpWorker::turn`] is the paper's loop (GTW, section 3.1): file the messages, annihilate
+//! the canceled events, handle the smallest events. It never waits for anything, so a test can
+//! drive many workers on one thread, in any order.
 //!
 //! # Invariants
 //!
@@ -29,9 +29,9 @@ use super::{
     moves::Moves,
     optional::Optional,
     saving::{Lp, Saving},
-    sending::Sender,
+    sending::TimeWarpSender,
     set_aside::SetAside,
-    shared::Shared,
+    shared::TimeWarpShared,
     statistics::Statistics,
     store::Store,
     trace::Trace,
@@ -40,15 +40,15 @@ use super::{
 use crate::run::Ranks;
 
 /// One worker.
-pub(super) struct Worker<'r, M: Model> {
+pub(super) struct TimeWarpWorker<'r, M: Model> {
     pub(super) model: &'r M,
-    pub(super) shared: &'r Shared<M>,
+    pub(super) shared: &'r TimeWarpShared<M>,
     /// Its number among the workers of this rank.
     pub(super) me: usize,
     pub(super) lps: Vec<Lp<M::Lp>>,
     pub(super) store: Store<'r, Message<M>>,
     /// The pending set, and the mail to other workers: what a handler can reach.
-    pub(super) sender: Sender<'r, M>,
+    pub(super) sender: TimeWarpSender<'r, M>,
     pub(super) log: Log<M>,
     pub(super) clock: Clock,
     pub(super) flow: Flow,
@@ -57,10 +57,10 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) statistics: Statistics,
 }
 
-impl<'r, M: Model> Worker<'r, M> {
+impl<'r, M: Model> TimeWarpWorker<'r, M> {
     pub(super) fn new(
         model: &'r M,
-        shared: &'r Shared<M>,
+        shared: &'r TimeWarpShared<M>,
         me: usize,
         ranks: &'r Ranks<'r>,
     ) -> Self {
@@ -80,7 +80,7 @@ impl<'r, M: Model> Worker<'r, M> {
             me,
             lps: Vec::with_capacity(lps),
             store: Store::new(shared.arena.buffers(me), is_limited, settings.pool.is_on_the_fly()),
-            sender: Sender::new(shared, me, ranks),
+            sender: TimeWarpSender::new(shared, me, ranks),
             log: Log::new(saving),
             clock: Clock::new(settings.gvt_interval as u64),
             flow: Flow::new(shared),

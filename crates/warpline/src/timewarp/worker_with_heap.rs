@@ -16,13 +16,13 @@ use warpline_memory::{Home, Residency};
 
 use super::{
     turn::{End, Turn},
-    worker::Worker,
+    worker::TimeWarpWorker,
 };
 use crate::run::thread_resources::ThreadResources;
 
 /// A worker, with its heap, if it has one.
 pub(super) struct WorkerWithHeap<'r, M: Model> {
-    worker: Box<Worker<'r, M>>,
+    worker: Box<TimeWarpWorker<'r, M>>,
     home: Option<Arc<Home>>,
 }
 
@@ -30,7 +30,7 @@ impl<'r, M: Model> WorkerWithHeap<'r, M> {
     /// The worker that `make` makes in the heap that this thread has.
     pub(super) fn new(
         resources: &mut ThreadResources,
-        make: impl FnOnce() -> Worker<'r, M>,
+        make: impl FnOnce() -> TimeWarpWorker<'r, M>,
     ) -> Self {
         let home = resources.give_home().map(Arc::new);
         let _route = home.as_deref().map(Home::enter);
@@ -41,13 +41,13 @@ impl<'r, M: Model> WorkerWithHeap<'r, M> {
         Self { worker, home }
     }
 
-    /// As [`Worker::start`].
+    /// As [`TimeWarpWorker::start`].
     pub(super) fn start(&mut self, is_to_stop: impl FnMut() -> bool) -> Result<(), End> {
         let _route = self.home.as_deref().map(Home::enter);
         self.worker.start(is_to_stop)
     }
 
-    /// As [`Worker::turn`].
+    /// As [`TimeWarpWorker::turn`].
     #[inline]
     pub(super) fn turn(&mut self) -> Result<Turn, End> {
         let _route = self.home.as_deref().map(Home::enter);
@@ -71,7 +71,10 @@ impl<'r, M: Model> WorkerWithHeap<'r, M> {
     }
 
     /// What is left of the worker, by `end`, and where its memory is.
-    pub(super) fn end<R>(self, end: impl FnOnce(Worker<'r, M>) -> R) -> (R, Option<Residency>) {
+    pub(super) fn end<R>(
+        self,
+        end: impl FnOnce(TimeWarpWorker<'r, M>) -> R,
+    ) -> (R, Option<Residency>) {
         let Self { worker, home } = self;
         let _route = home.as_deref().map(Home::enter);
         let left = end(*worker);
@@ -80,7 +83,7 @@ impl<'r, M: Model> WorkerWithHeap<'r, M> {
 }
 
 impl<'r, M: Model> Deref for WorkerWithHeap<'r, M> {
-    type Target = Worker<'r, M>;
+    type Target = TimeWarpWorker<'r, M>;
 
     fn deref(&self) -> &Self::Target {
         &self.worker
@@ -100,7 +103,7 @@ mod tests {
         run::Ranks,
         settings::{MemoryPlacement, Numa, Settings, TimeWarp},
         simulated::{Dice, model::Toy, toy},
-        timewarp::shared::Shared,
+        timewarp::shared::TimeWarpShared,
     };
 
     /// What a worker allocates lies in its heap on whatever thread, and its heap and the homes of
@@ -116,14 +119,15 @@ mod tests {
         let mut dice = Dice(warpline_core::Stream::for_lp(1, warpline_core::LpId::new(0)));
         let toy: Toy = Toy { wrong: None, strange: None, ..toy(&mut dice, true) };
         let ranks = Ranks::alone();
-        let shared = Shared::new(&toy, &settings, &ranks, None, None).expect("good settings");
+        let shared =
+            TimeWarpShared::new(&toy, &settings, &ranks, None, None).expect("good settings");
         let memory = shared.memory.as_ref().expect("the allocator is installed");
         let mut resources = ThreadResources::take(&shared.directory, 0, &settings.parallel());
         // A block of 128 segments of 64 KiB, more than any number of small blocks begins with.
         let mut large = Vec::<u8>::new();
         let mut worker = WorkerWithHeap::new(&mut resources, || {
             large.reserve_exact(8 << 20);
-            Worker::new(&toy, &shared, 0, &ranks)
+            TimeWarpWorker::new(&toy, &shared, 0, &ranks)
         });
         worker.come_to(Some(0));
         let segments = worker.home.as_ref().map(|home| home.realign().segments);

@@ -2,7 +2,7 @@
 //!
 //! The bound of a channel grows with every event and every null message that arrives on it. The EIT
 //! (earliest input time) of an LP is the least bound of its channels; the LP may handle the events
-//! before it. [`Worker`] calls this for everything that arrives.
+//! before it. [`NullMessageWorker`] calls this for everything that arrives.
 
 use std::cmp::Reverse;
 
@@ -10,13 +10,15 @@ use warpline_core::Model;
 use warpline_graph::{Clock, EdgeId, NodeId};
 use warpline_net::NetError;
 
-use super::{channel_event::ChannelEvent, channel_time::ChannelTime, lp::Waiting, worker::Worker};
+use super::{
+    channel_event::ChannelEvent, channel_time::ChannelTime, lp::Waiting, worker::NullMessageWorker,
+};
 use crate::{
     SynchronizationKind,
     event::{Buffer, Event, Message},
 };
 
-impl<M, B> Worker<'_, M, B>
+impl<M, B> NullMessageWorker<'_, M, B>
 where
     M: Model,
     B: Buffer<Message<M>>,

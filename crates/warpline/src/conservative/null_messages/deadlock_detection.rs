@@ -19,14 +19,14 @@ use super::{
         DECISION, END, FAIL, FINISH, GO_ON, INTERRUPT, OUTPUTS_MAX, QUIESCENT, REPORT, REQUEST,
         Report,
     },
-    worker::Worker,
+    worker::NullMessageWorker,
 };
 use crate::{
     event::{Buffer, Message},
     run::{FailureOrder, KeyBound, NEVER, ProgressMonitor},
 };
 
-impl<M, B> Worker<'_, M, B>
+impl<M, B> NullMessageWorker<'_, M, B>
 where
     M: Model,
     B: Buffer<Message<M>>,

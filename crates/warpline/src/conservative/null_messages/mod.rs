@@ -113,9 +113,9 @@ use crate::{
 };
 use channel_event::ChannelEvent;
 use lp::LinkedLp;
-pub(super) use shared::Shared;
+pub(super) use shared::NullMessageShared;
 use trace::Trace;
-use worker::Worker;
+use worker::NullMessageWorker;
 
 /// What a worker of these algorithms counts beside the common counts.
 pub(super) struct Counters {
@@ -125,7 +125,9 @@ pub(super) struct Counters {
     traffic: GraphTraffic,
 }
 
-impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<'m, M, B> {
+impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B>
+    for NullMessageShared<'m, M, B>
+{
     type Counters = Counters;
 
     const EVENT_BYTES: u64 = (size_of::<ChannelEvent<B>>() + B::BYTES_ELSEWHERE) as u64;
@@ -143,11 +145,11 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         me: usize,
         monitor: &mut ProgressMonitor<'_, '_>,
     ) -> WorkerResult<M::Lp, B, Counters> {
-        let mut worker = Worker::new(self, me);
+        let mut worker = NullMessageWorker::new(self, me);
         worker.trace = Trace::new(monitor.recorder(self.common.ranks.me(), me));
         let ended = worker.work(monitor);
         worker.end_trace();
-        let Worker { lps: linked, tally, graph, send_buffer, outputs, .. } = worker;
+        let NullMessageWorker { lps: linked, tally, graph, send_buffer, outputs, .. } = worker;
         let traffic = graph.traffic();
         let (mut lps, mut left) = (Vec::with_capacity(linked.len()), Vec::new());
         let is_kept = self.common.settings.leaves_cut;

@@ -5,13 +5,13 @@
 //! that the sender will still send. Each receiver adds the lookahead of the link, which gives the
 //! EOT (earliest output time) of the sender on that link: the channel bound (see `bounds`).
 //!
-//! LPs whose null-message time may have grown are noted for review; [`Worker`] reviews them when no
-//! LP is ready.
+//! LPs whose null-message time may have grown are noted for review; [`NullMessageWorker`] reviews
+//! them when no LP is ready.
 
 use warpline_core::Model;
 use warpline_graph::NodeId;
 
-use super::{reports::REQUEST, worker::Worker};
+use super::{reports::REQUEST, worker::NullMessageWorker};
 use crate::{
     SynchronizationKind,
     event::{Buffer, Message},
@@ -23,7 +23,7 @@ const ALLOWANCE_EACH: usize = 4;
 /// The same, for each worker in addition.
 const ALLOWANCE_LEAST: usize = 16;
 
-impl<M, B> Worker<'_, M, B>
+impl<M, B> NullMessageWorker<'_, M, B>
 where
     M: Model,
     B: Buffer<Message<M>>,

@@ -6,7 +6,7 @@
 use warpline_core::{LpId, Model};
 use warpline_graph::{CONTROL_WORDS, EdgeId};
 
-use super::{reports::QUIESCENT, worker::Worker};
+use super::{reports::QUIESCENT, worker::NullMessageWorker};
 use crate::{
     event::{Buffer, Event, Message},
     handling::Value,
@@ -16,7 +16,7 @@ use crate::{
 /// An idle worker asks after this number of looks whether another rank fails.
 const ALERT_EVERY: u32 = 16;
 
-impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> NullMessageWorker<'_, M, B> {
     /// Reserves memory for an event that has arrived on an edge, if it comes from another rank.
     pub(super) fn reserve_for_remote(&mut self, edge: EdgeId, event: &Event<B>) {
         let shared = self.shared;

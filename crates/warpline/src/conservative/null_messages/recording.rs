@@ -5,14 +5,14 @@
 
 use warpline_core::Model;
 
-use super::worker::Worker;
+use super::worker::NullMessageWorker;
 use crate::{
     event::{Buffer, Message},
     monitor::Activity,
     timeline::Phase,
 };
 
-impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> NullMessageWorker<'_, M, B> {
     /// The worker goes to another phase, if it is not in it.
     #[inline]
     pub(super) fn go_to(&mut self, phase: Phase) {

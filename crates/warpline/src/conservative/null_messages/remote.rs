@@ -8,7 +8,7 @@
 use warpline_core::{LogicalProcess, LpId, Model};
 use warpline_graph::{Control, Remote as Connection};
 
-use super::{channel_event::ChannelEvent, shared::Shared};
+use super::{channel_event::ChannelEvent, shared::NullMessageShared};
 use crate::{
     event::{Buffer, Message},
     run::{Collection, ENGINE_KINDS},
@@ -31,7 +31,7 @@ pub(super) struct Remote<T> {
 impl<T> Remote<T> {
     /// Nothing if there is only one rank.
     pub(super) fn new<M: Model, B: Buffer<Message<M>>>(
-        shared: &Shared<'_, M, B>,
+        shared: &NullMessageShared<'_, M, B>,
     ) -> Option<Box<Self>>
     where
         M::Lp: LogicalProcess<Message = T>,
@@ -59,7 +59,7 @@ impl<T> Remote<T> {
     }
 }
 
-impl<M: Model, B: Buffer<Message<M>>> Shared<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> NullMessageShared<'_, M, B> {
     /// What connects the event graph of a worker with other ranks, if there are any.
     pub(super) fn connection(&self) -> Option<Connection<'_, ChannelEvent<B>>> {
         let transport = self.common.ranks.transport()?;

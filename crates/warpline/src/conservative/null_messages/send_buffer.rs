@@ -1,11 +1,12 @@
 //! The send buffer: what a handler sends is checked and kept here until the handler is done.
 //!
-//! It is the [`Sink`] of every handler that [`Worker`](super::worker::Worker) calls.
+//! It is the [`Sink`] of every handler that [`NullMessageWorker`](super::worker::NullMessageWorker)
+//! calls.
 
 use warpline_core::{EventKey, Fault, Io, LpId, Model};
 use warpline_graph::EdgeId;
 
-use super::{super::error_context::ErrorContext, shared::Shared};
+use super::{super::error_context::ErrorContext, shared::NullMessageShared};
 use crate::{
     event::{Buffer, Event, Message, SpareBuffers},
     handling::{Admission, Halt, Sink, Source},
@@ -13,7 +14,7 @@ use crate::{
 
 /// One worker's send buffer.
 pub(super) struct SendBuffer<'a, M: Model, B> {
-    shared: &'a Shared<'a, M, B>,
+    shared: &'a NullMessageShared<'a, M, B>,
     /// What the current handler has sent, with the edge; an event to the same LP takes no edge.
     pub(super) sent: Vec<(Option<EdgeId>, Event<B>)>,
     /// Buffers of handled events, for the next sends.
@@ -24,7 +25,7 @@ pub(super) struct SendBuffer<'a, M: Model, B> {
 }
 
 impl<'a, M: Model, B: Buffer<Message<M>>> SendBuffer<'a, M, B> {
-    pub(super) fn new(shared: &'a Shared<'a, M, B>) -> Self {
+    pub(super) fn new(shared: &'a NullMessageShared<'a, M, B>) -> Self {
         Self {
             shared,
             sent: Vec::new(),

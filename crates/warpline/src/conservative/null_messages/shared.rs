@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The state of the null-message algorithms that all workers of a rank share.
-pub(in crate::conservative) struct Shared<'m, M: Model, B> {
+pub(in crate::conservative) struct NullMessageShared<'m, M: Model, B> {
     pub(super) common: Common<'m, M, B>,
     pub(super) codec: EventCodec<M>,
     pub(super) plan: Plan,
@@ -30,7 +30,7 @@ pub(in crate::conservative) struct Shared<'m, M: Model, B> {
     pub(super) reached: Box<[AtomicU64]>,
 }
 
-impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
+impl<'m, M: Model, B: Buffer<Message<M>>> NullMessageShared<'m, M, B> {
     pub(super) fn new(common: Common<'m, M, B>, wires: Option<Wires<M>>) -> Result<Self, RunError> {
         let Common { model, settings, ranks, mode, directory, .. } = &common;
         let (topology, lookaheads) = network(*model, *mode, common.admission.lp_count())?;

@@ -1,7 +1,7 @@
 //! One worker: its LPs, and when each of them handles events.
 //!
-//! [`Worker::work`] is the main loop, called on the thread of the worker: take what has arrived,
-//! look for a deadlock, let LPs that are ready handle events, send null messages.
+//! [`NullMessageWorker::work`] is the main loop, called on the thread of the worker: take what has
+//! arrived, look for a deadlock, let LPs that are ready handle events, send null messages.
 
 use std::{cmp::Reverse, collections::VecDeque, sync::atomic::Ordering};
 
@@ -21,7 +21,7 @@ use super::{
     remote::Remote,
     reports::DeadlockDetection,
     send_buffer::SendBuffer,
-    shared::Shared,
+    shared::NullMessageShared,
     trace::Trace,
 };
 use crate::{
@@ -64,11 +64,11 @@ pub(super) struct Tally {
 }
 
 /// A worker of the null-message algorithms.
-pub(super) struct Worker<'a, M: Model, B> {
-    pub(super) shared: &'a Shared<'a, M, B>,
+pub(super) struct NullMessageWorker<'a, M: Model, B> {
+    pub(super) shared: &'a NullMessageShared<'a, M, B>,
     /// Its number among all workers, as the event graph has it.
     pub(super) me: usize,
-    /// Its number among the workers that share [`Shared`].
+    /// Its number among the workers that share [`NullMessageShared`].
     pub(super) here: usize,
     pub(super) lps: Vec<LinkedLp<M::Lp, B>>,
     pub(super) graph: EventGraph<'a, ChannelEvent<B>>,
@@ -103,18 +103,18 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) waited: u32,
 }
 
-impl<M: Model, B> HasErrorContext for Worker<'_, M, B> {
+impl<M: Model, B> HasErrorContext for NullMessageWorker<'_, M, B> {
     fn error_context(&mut self) -> &mut ErrorContext {
         &mut self.send_buffer.error_context
     }
 }
 
-impl<'a, M, B> Worker<'a, M, B>
+impl<'a, M, B> NullMessageWorker<'a, M, B>
 where
     M: Model,
     B: Buffer<Message<M>>,
 {
-    pub(super) fn new(shared: &'a Shared<'a, M, B>, here: usize) -> Self {
+    pub(super) fn new(shared: &'a NullMessageShared<'a, M, B>, here: usize) -> Self {
         let (directory, mode) = (&shared.common.directory, shared.common.mode as u64);
         let me = directory.global(here).index();
         Self {
@@ -342,8 +342,8 @@ where
         !self.is_finishing && self.shared.common.stop.soon.load(Ordering::Relaxed)
     }
 
-    /// Now and then notes how far the LPs of this worker, and of all that share [`Shared`], have
-    /// come.
+    /// Now and then notes how far the LPs of this worker, and of all that share
+    /// [`NullMessageShared`], have come.
     fn show_progress(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
         // With more LPs less often, so that the scan of all LPs costs little per event.
         let every = PROGRESS_SLICES * (1 + self.lps.len() as u32 / SLICE_TURNS);
@@ -478,7 +478,7 @@ where
         FailureOrder::Event(*key) < self.limit
     }
 
-    /// Whether it is the first worker of those that share [`Shared`].
+    /// Whether it is the first worker of those that share [`NullMessageShared`].
     pub(super) const fn is_first(&self) -> bool {
         self.here == 0
     }

@@ -2,7 +2,7 @@
 //!
 //! A worker inserts events in any order, and takes them out one whole window after the other. So no
 //! priority queue is needed: an event is appended to a list once, and read once. The worker inserts
-//! what it sends and receives through its [`Sender`](super::sending::Sender).
+//! what it sends and receives through its [`WindowSender`](super::sending::WindowSender).
 //!
 //! Windows are grouped into blocks. The current block has a bucket for each window and each *tile*.
 //! A tile is a group of neighboring LPs whose states and events of a window fit into the cache

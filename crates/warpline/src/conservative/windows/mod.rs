@@ -27,8 +27,8 @@
 //! # Invariants
 //!
 //! - **CONS-A.** An event to another LP is due in a later window than its cause. The rules of
-//!   sending ensure it: `Admission::admit` rounds a lookahead's end as `Grid` does. `Sender` checks
-//!   it, and the run fails where it does not hold.
+//!   sending ensure it: `Admission::admit` rounds a lookahead's end as `Grid` does. `WindowSender`
+//!   checks it, and the run fails where it does not hold.
 //! - **CONS-B.** Each LP handles its events in the order of their keys. Asserted in debug builds.
 //! - **CONS-C.** Every event that was sent was handled once, or is pending at the end. Asserted.
 //! - `rank_barrier` has CONS-D and `remote` CONS-E: what other ranks send is of the current round,
@@ -66,8 +66,8 @@ use crate::{
     event::{Buffer, Event, Message},
     run::ProgressMonitor,
 };
-pub(super) use shared::Shared;
-use worker::Worker;
+pub(super) use shared::WindowShared;
+use worker::WindowWorker;
 
 /// What a worker of this algorithm counts beside the common counts.
 pub(super) struct Counters {
@@ -80,7 +80,7 @@ pub(super) struct Counters {
     balance: i64,
 }
 
-impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<'m, M, B> {
+impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for WindowShared<'m, M, B> {
     type Counters = Counters;
 
     const EVENT_BYTES: u64 = (size_of::<Event<B>>() + B::BYTES_ELSEWHERE) as u64;
@@ -98,12 +98,12 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         me: usize,
         monitor: &mut ProgressMonitor<'_, '_>,
     ) -> WorkerResult<M::Lp, B, Counters> {
-        let mut worker = Worker::new(self, me);
+        let mut worker = WindowWorker::new(self, me);
         worker.recorder = monitor.recorder(self.common.ranks.me(), me);
         let ended = worker.work(monitor);
         worker.recorder = None;
         worker.sampler.hand_in(self.common.directory.lps_of(me));
-        let Worker { lps, mut sender, tally, bucket, outputs, left: kept, .. } = worker;
+        let WindowWorker { lps, mut sender, tally, bucket, outputs, left: kept, .. } = worker;
         let counters = Counters {
             windows: tally.windows,
             mail: sender.mail,

@@ -6,8 +6,8 @@
 //! their barrier a second time, which shows them the result; each reads the events that are for its
 //! LPs.
 //!
-//! The main loop calls it at three points: [`Sender::send_remote`] for a remote event,
-//! [`Remote::post`] before a barrier, and [`Worker::synchronize_ranks`] after it.
+//! The main loop calls it at three points: [`WindowSender::send_remote`] for a remote event,
+//! [`Remote::post`] before a barrier, and [`WindowWorker::synchronize_ranks`] after it.
 //!
 //! # Invariants
 //!
@@ -21,7 +21,9 @@ use warpline_net::{NetError, append};
 
 #[cfg(doc)]
 use super::rank_barrier::{RankBarrier, Remote};
-use super::{super::common::YIELDS, rank_barrier::RankReduction, sending::Sender, worker::Worker};
+use super::{
+    super::common::YIELDS, rank_barrier::RankReduction, sending::WindowSender, worker::WindowWorker,
+};
 use crate::{
     event::{Buffer, Event, Message},
     remote_event::{RemoteEvent, write_event},
@@ -31,7 +33,7 @@ use crate::{
 /// How often the first worker, while it waits for other ranks, asks whether one of them fails.
 const ALERT_EVERY: u32 = 64;
 
-impl<M: Model, B: Buffer<Message<M>>> Sender<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> WindowSender<'_, M, B> {
     /// Writes an event for an LP of another rank. It reserves memory there, not here.
     pub(super) fn send_remote(
         &mut self,
@@ -81,7 +83,7 @@ impl<M: Model, B: Buffer<Message<M>>> Sender<'_, M, B> {
     }
 }
 
-impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> WindowWorker<'_, M, B> {
     /// Extends a barrier of the workers of this rank, at which they got `mine`, to all ranks.
     pub(super) fn synchronize_ranks(
         &mut self,

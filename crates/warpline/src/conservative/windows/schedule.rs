@@ -1,8 +1,8 @@
 //! The order in which a worker handles the events of a window: LP after LP, so that each LP is
 //! loaded into the cache once.
 //!
-//! [`Worker`](super::worker::Worker) makes a schedule for each bucket that it takes from the
-//! calendar.
+//! [`WindowWorker`](super::worker::WindowWorker) makes a schedule for each bucket that it takes
+//! from the calendar.
 
 use warpline_core::EventKey;
 

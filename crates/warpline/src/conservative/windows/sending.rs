@@ -2,7 +2,7 @@
 //! another worker, to the remote events if another rank has the receiver, or, within the current
 //! window, straight back to the LP that sends to itself.
 //!
-//! It is the [`Sink`] of every handler that [`Worker`](super::worker::Worker) calls.
+//! It is the [`Sink`] of every handler that [`WindowWorker`](super::worker::WindowWorker) calls.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -12,7 +12,7 @@ use super::{
     super::error_context::ErrorContext,
     calendar::{Calendar, Grid},
     rank_barrier::Remote,
-    shared::Shared,
+    shared::WindowShared,
 };
 use crate::{
     event::{Bucket, Buffer, Event, Message, SpareBuffers},
@@ -20,8 +20,8 @@ use crate::{
 };
 
 /// A worker's pending events, and what it has for other workers and ranks.
-pub(super) struct Sender<'a, M: Model, B> {
-    pub(super) shared: &'a Shared<'a, M, B>,
+pub(super) struct WindowSender<'a, M: Model, B> {
+    pub(super) shared: &'a WindowShared<'a, M, B>,
     pub(super) me: usize,
     /// The window after the one that is being handled: events before it are not inserted any more.
     pub(super) next_window: u64,
@@ -42,8 +42,8 @@ pub(super) struct Sender<'a, M: Model, B> {
     pub(super) error_context: ErrorContext,
 }
 
-impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
-    pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize, tile_bits: u32) -> Self {
+impl<'a, M: Model, B: Buffer<Message<M>>> WindowSender<'a, M, B> {
+    pub(super) fn new(shared: &'a WindowShared<'a, M, B>, me: usize, tile_bits: u32) -> Self {
         let lps = shared.common.directory.lps_of(me).len();
         Self {
             shared,
@@ -139,7 +139,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     }
 }
 
-impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for WindowSender<'_, M, B> {
     #[inline]
     fn admission(&self) -> &Admission {
         &self.shared.common.admission

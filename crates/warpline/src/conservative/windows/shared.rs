@@ -16,7 +16,7 @@ use crate::{
 type Mailbox<B> = CachePadded<Mutex<Bucket<Event<B>>>>;
 
 /// The state of the windows algorithm that all workers of a rank share.
-pub(in crate::conservative) struct Shared<'m, M: Model, B> {
+pub(in crate::conservative) struct WindowShared<'m, M: Model, B> {
     pub(super) common: Common<'m, M, B>,
     pub(super) workers: usize,
     /// The last window that has events before the end.
@@ -31,7 +31,7 @@ pub(in crate::conservative) struct Shared<'m, M: Model, B> {
     mail: [Box<[Mailbox<B>]>; 2],
 }
 
-impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
+impl<'m, M: Model, B: Buffer<Message<M>>> WindowShared<'m, M, B> {
     pub(super) fn new(common: Common<'m, M, B>, wires: Option<Wires<M>>) -> Result<Self, RunError> {
         let grid = grid(common.model)?;
         let workers = common.workers();

@@ -1,7 +1,7 @@
 //! One worker: its LPs, and the windows that it handles.
 //!
-//! [`Worker::work`] is the main loop, called on the thread of the worker: synchronize, handle the
-//! window at the LBTS, and again.
+//! [`WindowWorker::work`] is the main loop, called on the thread of the worker: synchronize, handle
+//! the window at the LBTS, and again.
 
 use std::{cmp::Reverse, sync::atomic::Ordering, time::Instant};
 
@@ -15,8 +15,8 @@ use super::{
     },
     calendar::tile_bits,
     schedule::{self, Schedule},
-    sending::Sender,
-    shared::Shared,
+    sending::WindowSender,
+    shared::WindowShared,
 };
 use crate::{
     event::{
@@ -38,11 +38,11 @@ const STOP: u64 = 2;
 const OUTPUT: u64 = 4;
 
 /// A worker of the windows algorithm.
-pub(super) struct Worker<'a, M: Model, B> {
-    pub(super) shared: &'a Shared<'a, M, B>,
+pub(super) struct WindowWorker<'a, M: Model, B> {
+    pub(super) shared: &'a WindowShared<'a, M, B>,
     pub(super) me: usize,
     pub(super) lps: Vec<Lp<M::Lp>>,
-    pub(super) sender: Sender<'a, M, B>,
+    pub(super) sender: WindowSender<'a, M, B>,
     schedule: Schedule,
     /// The events of a window and a tile; kept for its memory.
     pub(super) bucket: Bucket<Event<B>>,
@@ -74,24 +74,24 @@ pub(super) struct Tally {
     pub(super) last_time: VirtualTime,
 }
 
-impl<M: Model, B> HasErrorContext for Worker<'_, M, B> {
+impl<M: Model, B> HasErrorContext for WindowWorker<'_, M, B> {
     fn error_context(&mut self) -> &mut ErrorContext {
         &mut self.sender.error_context
     }
 }
 
-impl<'a, M, B> Worker<'a, M, B>
+impl<'a, M, B> WindowWorker<'a, M, B>
 where
     M: Model,
     B: Buffer<Message<M>>,
 {
-    pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
+    pub(super) fn new(shared: &'a WindowShared<'a, M, B>, me: usize) -> Self {
         let lps = shared.common.directory.lps_of(me).len();
         Self {
             shared,
             me,
             lps: Vec::with_capacity(lps),
-            sender: Sender::new(shared, me, tile_bits::<Lp<M::Lp>>()),
+            sender: WindowSender::new(shared, me, tile_bits::<Lp<M::Lp>>()),
             schedule: Schedule::default(),
             bucket: Bucket::default(),
             output_places: Vec::new(),
@@ -387,9 +387,9 @@ where
 
 /// One LP while it handles its events of a window, with all that a handler needs.
 struct LpView<'h, 'a, M: Model, B> {
-    shared: &'h &'a Shared<'a, M, B>,
+    shared: &'h &'a WindowShared<'a, M, B>,
     lp: &'h mut Lp<M::Lp>,
-    sender: &'h mut Sender<'a, M, B>,
+    sender: &'h mut WindowSender<'a, M, B>,
     left: &'h mut Left<B>,
     tally: &'h mut Tally,
 }

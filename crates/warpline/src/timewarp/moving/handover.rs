@@ -15,7 +15,7 @@
 use warpline_core::{Io, Model, undo::Moves as UndoMoves};
 use warpline_memory::Block;
 
-use super::super::{gvt::Bound, history::NONE, moves::Package, worker::Worker};
+use super::super::{gvt::Bound, history::NONE, moves::Package, worker::TimeWarpWorker};
 use crate::{pending::PendingSet, placement::LpPlace};
 
 /// What becomes of the LP with an index.
@@ -45,7 +45,7 @@ fn fates(count: usize, leaving: &[(u32, usize)]) -> Vec<Fate> {
     fates
 }
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Hands over LPs, each by its index here, to other workers.
     pub(super) fn hand_over(&mut self, mut leaving: Vec<(u32, usize)>) {
         debug_assert!(self.aside.canceled.is_empty(), "MOVE-A: what is canceled has indices");

@@ -92,11 +92,11 @@ use super::{
     gvt::Outcome,
     load::Work,
     moves::{HAND_IN, MEASURE, MOVES, Move},
-    worker::Worker,
+    worker::TimeWarpWorker,
 };
 use crate::{load_sharing::Told, placement::WorkerId};
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Before this worker reports: announces moves, if it is the first worker and it is time to.
     /// Returns the notes to be added to the report.
     pub(super) fn announce_moves(&mut self) -> u64 {

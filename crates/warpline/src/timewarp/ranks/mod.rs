@@ -16,7 +16,7 @@
 //!   them with.
 //!
 //! A handler that sends to an LP of another rank, and a rollback that takes such a send back, call
-//! `Sender::send_remote`.
+//! `TimeWarpSender::send_remote`.
 //!
 //! Nothing else asks whether there are other ranks: the questions are in the hooks, and those about
 //! what the workers share are at the end of this file.
@@ -44,17 +44,17 @@ use super::{
         message::Color,
         shared::{RemoteShared, TimeBarrier},
     },
-    sending::Sender,
-    shared::Shared,
+    sending::TimeWarpSender,
+    shared::TimeWarpShared,
     turn::End,
-    worker::Worker,
+    worker::TimeWarpWorker,
 };
 use crate::{
     placement::{LpPlace, WorkerId},
     run::{FailureOrder, Ranks},
 };
 
-impl<M: Model> Sender<'_, M> {
+impl<M: Model> TimeWarpSender<'_, M> {
     /// Sends an event to an LP of another rank.
     #[inline(never)]
     pub(super) fn send_remote_event(
@@ -91,7 +91,7 @@ fn no_ranks() {
 }
 
 /// The hooks of the main loop.
-impl<'r, M: Model> Worker<'r, M> {
+impl<'r, M: Model> TimeWarpWorker<'r, M> {
     /// Files the messages of other ranks.
     #[inline]
     pub(super) fn receive_remote(&mut self) {
@@ -238,7 +238,7 @@ impl<'r, M: Model> Worker<'r, M> {
 }
 
 /// What the workers of a rank share: where it matters whether there are other ranks.
-impl<M: Model> Shared<M> {
+impl<M: Model> TimeWarpShared<M> {
     /// Whether several workers run at the same time, at this rank or others.
     pub(super) const fn is_parallel(&self) -> bool {
         self.workers() > 1 || self.remote.is_some()

@@ -32,7 +32,7 @@ use crate::{
     handling::Value,
     panics,
     pending::PendingSet,
-    timewarp::{Message, event::Event, gvt::Bound, heap, worker::Worker},
+    timewarp::{Message, event::Event, gvt::Bound, heap, worker::TimeWarpWorker},
 };
 
 /// How an event that has arrived was filed.
@@ -42,7 +42,7 @@ struct Filed {
     has_buffer: bool,
 }
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> TimeWarpWorker<'_, M> {
     /// Reads all parcels that have arrived.
     pub(in crate::timewarp) fn read_parcels(&mut self) -> Result<(), NetError> {
         self.take_from_backlog();

@@ -1,6 +1,6 @@
 //! The state that the workers of one rank share about the other ranks.
 //!
-//! Made with [`Shared`](crate::timewarp::shared::Shared), if there are other ranks.
+//! Made with [`TimeWarpShared`](crate::timewarp::shared::TimeWarpShared), if there are other ranks.
 
 use std::{
     fmt,

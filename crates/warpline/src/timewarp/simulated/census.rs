@@ -10,8 +10,8 @@ use super::super::{
     history::Record,
     moves::{Package, SharedMoves},
     remote::Exchanged,
-    shared::{Mail, Shared},
-    worker::Worker,
+    shared::{Mail, TimeWarpShared},
+    worker::TimeWarpWorker,
 };
 use super::net::Net;
 use crate::{
@@ -20,11 +20,11 @@ use crate::{
     simulated::model::{Note, Toy},
 };
 
-type Workers<'w, 'r> = &'w mut [Worker<'r, Toy>];
+type Workers<'w, 'r> = &'w mut [TimeWarpWorker<'r, Toy>];
 
 /// The mail that is on its way to a worker; it stays there. The first worker has what is in bottom
 /// halves: that belongs to none (HALF-C).
-fn mail(shared: &Shared<Toy>, to: usize) -> Vec<Event> {
+fn mail(shared: &TimeWarpShared<Toy>, to: usize) -> Vec<Event> {
     match &shared.halves {
         None => delivered(shared, to),
         Some(halves) if to == 0 => halves.all(),
@@ -33,7 +33,7 @@ fn mail(shared: &Shared<Toy>, to: usize) -> Vec<Event> {
 }
 
 /// What is in the inbox of a worker; it stays there.
-fn delivered(shared: &Shared<Toy>, to: usize) -> Vec<Event> {
+fn delivered(shared: &TimeWarpShared<Toy>, to: usize) -> Vec<Event> {
     let mut items = Vec::new();
     let blocks: Vec<Mail> = shared.inboxes[to].drain().collect();
     for block in blocks {
@@ -44,19 +44,23 @@ fn delivered(shared: &Shared<Toy>, to: usize) -> Vec<Event> {
 }
 
 /// What there is to see of the LPs that are on their way to a worker; they stay there.
-fn moving<T>(shared: &Shared<Toy>, to: usize, look: impl FnMut(&Package<Toy>) -> T) -> Vec<T> {
+fn moving<T>(
+    shared: &TimeWarpShared<Toy>,
+    to: usize,
+    look: impl FnMut(&Package<Toy>) -> T,
+) -> Vec<T> {
     let see =
         |moves: &SharedMoves<Toy>| moves.on_the_way(to, |packages| packages.map(look).collect());
     shared.moves.as_ref().map_or_else(Vec::new, see)
 }
 
 /// The newest GVT that any worker of any rank knows.
-pub(super) fn newest(workers: &[Worker<'_, Toy>]) -> Bound {
+pub(super) fn newest(workers: &[TimeWarpWorker<'_, Toy>]) -> Bound {
     workers.iter().map(|worker| worker.clock.gvt).max().unwrap_or(Bound::ZERO)
 }
 
 /// TW-C, on the way between ranks.
-pub(super) fn check_network(shared: &Shared<Toy>, net: &Net, gvt: Bound) {
+pub(super) fn check_network(shared: &TimeWarpShared<Toy>, net: &Net, gvt: Bound) {
     let Some(remote) = &shared.remote else { return };
     for message in net.messages(&remote.wire) {
         let is_above = Bound(message.key.words()) >= gvt;
@@ -65,12 +69,12 @@ pub(super) fn check_network(shared: &Shared<Toy>, net: &Net, gvt: Bound) {
 }
 
 /// All messages that workers have exchanged with other ranks, if there are any.
-pub(super) fn exchanged(workers: &[Worker<'_, Toy>]) -> Option<Exchanged> {
-    workers.iter().filter_map(Worker::exchanged).reduce(Exchanged::add)
+pub(super) fn exchanged(workers: &[TimeWarpWorker<'_, Toy>]) -> Option<Exchanged> {
+    workers.iter().filter_map(TimeWarpWorker::exchanged).reduce(Exchanged::add)
 }
 
 /// TW-C: no event that can still happen at this rank is below the newest GVT.
-pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
+pub(super) fn check_gvt(shared: &TimeWarpShared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
     for (to, worker) in workers.iter_mut().enumerate() {
         let mail = mail(shared, to).into_iter().map(|event| ("in the mail", event));
         let pending = worker.sender.pending.peek().map(|&event| ("pending", event));
@@ -98,7 +102,7 @@ pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bou
 }
 
 /// HALF-A: all that is in bottom halves has a notice.
-pub(super) fn check_notices(shared: &Shared<Toy>, workers: &[Worker<'_, Toy>]) {
+pub(super) fn check_notices(shared: &TimeWarpShared<Toy>, workers: &[TimeWarpWorker<'_, Toy>]) {
     let Some(halves) = &shared.halves else { return };
     let mut notices = Vec::new();
     for (me, worker) in workers.iter().enumerate() {
@@ -143,7 +147,7 @@ impl Places {
     }
 
     /// Adds the events of the worker `me`: in its mail, delivered or not, and with itself.
-    fn add_worker(&mut self, shared: &Shared<Toy>, workers: Workers<'_, '_>, me: usize) {
+    fn add_worker(&mut self, shared: &TimeWarpShared<Toy>, workers: Workers<'_, '_>, me: usize) {
         let mut to_me = mail(shared, me);
         if shared.halves.is_none() {
             let open = workers.iter().filter_map(|from| from.sender.open[me].as_ref());
@@ -199,7 +203,12 @@ impl Places {
 
     /// A worker that remembers an event that it has sent finds it where it sent it, unless GVT is
     /// beyond the event.
-    fn check_sent(&self, shared: &Shared<Toy>, worker: &Worker<'_, Toy>, gvt: Bound) {
+    fn check_sent(
+        &self,
+        shared: &TimeWarpShared<Toy>,
+        worker: &TimeWarpWorker<'_, Toy>,
+        gvt: Bound,
+    ) {
         let history = &worker.log.history;
         for at in (history.front()..history.back()).filter(|&at| !history[at].undone) {
             for place in history.sends(at, &worker.sender.sent) {
@@ -220,7 +229,7 @@ impl Places {
 
 /// TW-B and ARENA-A: every event and every buffer is in exactly one place, and a worker that
 /// remembers an event that may yet be canceled finds it there.
-pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
+pub(super) fn check_places(shared: &TimeWarpShared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
     let mut places = Places::default();
     for me in 0..workers.len() {
         places.add_worker(shared, workers, me);
@@ -264,7 +273,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
 }
 
 /// LOG-A: what records wrote lies in the undo log in their order, without a gap.
-fn check_writes(worker: &Worker<'_, Toy>) {
+fn check_writes(worker: &TimeWarpWorker<'_, Toy>) {
     let (history, log) = (&worker.log.history, &worker.sender.undo_log);
     let mut from = log.front();
     for at in history.front()..history.back() {
@@ -277,7 +286,7 @@ fn check_writes(worker: &Worker<'_, Toy>) {
 }
 
 /// HIST-A, HIST-B, HIST-C and SAVE-A. (The worker that an LP came from may have known a newer GVT.)
-fn check_chains(worker: &Worker<'_, Toy>, gvt: Bound) {
+fn check_chains(worker: &TimeWarpWorker<'_, Toy>, gvt: Bound) {
     let history = &worker.log.history;
     // CHOICE-A: the event at GVT may have been saved in another way, and is not undone.
     let first = match worker.shared.settings.engine.saving {
@@ -325,7 +334,7 @@ fn check_chains(worker: &Worker<'_, Toy>, gvt: Bound) {
 }
 
 /// At the end no event is canceled, and every state is one that the sequential run had.
-pub(super) fn check_states(workers: &[Worker<'_, Toy>], known: &[Vec<(f64, u64)>]) {
+pub(super) fn check_states(workers: &[TimeWarpWorker<'_, Toy>], known: &[Vec<(f64, u64)>]) {
     for worker in workers {
         assert_eq!(worker.aside.canceled.len(), 0, "canceled events of {} at the end", worker.me);
         for lp in &worker.lps {

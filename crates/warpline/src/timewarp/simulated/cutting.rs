@@ -2,7 +2,9 @@
 
 use warpline_core::Model;
 
-use super::super::{event::Event, saving::Lp, shared::Shared, turn::End, worker::Worker};
+use super::super::{
+    event::Event, saving::Lp, shared::TimeWarpShared, turn::End, worker::TimeWarpWorker,
+};
 use crate::{
     Sequential,
     cut::{LeftEvent, Rest, Whole},
@@ -67,7 +69,7 @@ pub(super) struct Leaving {
 }
 
 impl Leaving {
-    pub(super) fn of(mut worker: Worker<'_, Toy>) -> Self {
+    pub(super) fn of(mut worker: TimeWarpWorker<'_, Toy>) -> Self {
         let left = worker.take_pending(End::Finished);
         let backlog = worker.take_backlog(End::Finished);
         Self { left, backlog, log_end: worker.sender.undo_log.back(), lps: worker.lps }
@@ -80,7 +82,7 @@ fn directory(ranks: usize, toy: &Toy, settings: &Settings<TimeWarp>) -> LpDirect
 }
 
 /// What the workers of one rank have left.
-fn part(shared: &mut Shared<Toy>, workers: Vec<Leaving>) -> Whole<Toy> {
+fn part(shared: &mut TimeWarpShared<Toy>, workers: Vec<Leaving>) -> Whole<Toy> {
     let (mut lps, mut left, mut log_end) = (Vec::new(), shared.all_mail(), 0);
     let mut backlog = Vec::new();
     for worker in workers {
@@ -98,7 +100,7 @@ fn part(shared: &mut Shared<Toy>, workers: Vec<Leaving>) -> Whole<Toy> {
 pub(super) fn go_on(
     toy: &Toy,
     settings: &Settings<TimeWarp>,
-    shared: &mut [Shared<Toy>],
+    shared: &mut [TimeWarpShared<Toy>],
     mut workers: Vec<Leaving>,
     mut log: Log,
     truth: &Truth,

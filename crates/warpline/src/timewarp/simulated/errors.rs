@@ -2,7 +2,7 @@
 
 use warpline_core::Model;
 
-use super::super::shared::Shared;
+use super::super::shared::TimeWarpShared;
 use crate::{
     RunError,
     simulated::{
@@ -17,7 +17,7 @@ pub(super) fn check_error(
     toy: &Toy,
     log: &Log,
     truth: &Truth,
-    shared: &Shared<Toy>,
+    shared: &TimeWarpShared<Toy>,
 ) {
     match (error, &truth.result) {
         (RunError::Model(found), Err(RunError::Model(expected))) => {

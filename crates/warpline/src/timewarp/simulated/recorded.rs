@@ -10,7 +10,7 @@
 //!
 //! A mutation that turns this red: `note_canceled` notes nothing.
 
-use super::{Settings, Shared, TimeWarp, Toy, Worker};
+use super::{Settings, TimeWarp, TimeWarpShared, TimeWarpWorker, Toy};
 use crate::timeline::{Cause, Link, Phase, Recording, Span, Timeline, Track};
 
 /// One run in this number has a timeline, which takes time.
@@ -23,9 +23,9 @@ pub(super) fn timeline(settings: &Settings<TimeWarp>, ranks: usize) -> Option<Ti
 }
 
 /// Compares what a timeline tells with what the workers have counted.
-pub(super) fn check(shared: &[Shared<Toy>], workers: &mut [Worker<'_, Toy>]) {
+pub(super) fn check(shared: &[TimeWarpShared<Toy>], workers: &mut [TimeWarpWorker<'_, Toy>]) {
     let Some(timeline) = &shared[0].timeline else { return };
-    workers.iter_mut().for_each(Worker::end_trace);
+    workers.iter_mut().for_each(TimeWarpWorker::end_trace);
     let recording = timeline.recording();
     assert_eq!((recording.one_of, recording.left_out), (1, 0), "SPAN-C");
     assert_eq!(recording.tracks.len(), workers.len());
@@ -53,7 +53,7 @@ fn check_nesting(track: &Track) {
     }
 }
 
-fn check_counts(track: &Track, worker: &Worker<'_, Toy>) {
+fn check_counts(track: &Track, worker: &TimeWarpWorker<'_, Toy>) {
     let of = |phase: fn(Phase) -> bool| {
         track.spans.iter().filter(move |span| span.phase.is_some_and(phase))
     };
@@ -83,7 +83,7 @@ fn ends_canceled(span: &Span) -> bool {
 }
 
 /// SPAN-B; and each canceled event has an arrow, as has each straggler.
-fn check_arrows(recording: &Recording, workers: &[Worker<'_, Toy>]) {
+fn check_arrows(recording: &Recording, workers: &[TimeWarpWorker<'_, Toy>]) {
     let span = |(track, span): (usize, usize)| &recording.tracks[track].spans[span];
     let (mut canceled, mut stragglers) = (0, 0);
     for arrow in &recording.arrows {
