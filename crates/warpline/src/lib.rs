@@ -71,6 +71,7 @@ mod event;
 pub mod files;
 mod handling;
 mod load_sharing;
+mod local_lp;
 pub mod monitor;
 mod names;
 mod ordered_slab;

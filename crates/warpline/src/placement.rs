@@ -6,7 +6,9 @@
 //! - a [`WorkerId`] counts the workers of all ranks, rank after rank;
 //! - a `usize` counts the workers of this rank, and indexes what they share.
 //!
-//! [`LpDirectory::local`] and [`LpDirectory::global`] translate between the two.
+//! [`LpDirectory::local`] and [`LpDirectory::global`] translate between the two. An LP has two,
+//! too: an [`LpId`], its number in the model, and a [`LocalLp`], its index among those of its
+//! worker; [`LpDirectory::place`] leads from the first to the second.
 //!
 //! # Invariants
 //!
@@ -22,7 +24,7 @@ use warpline_graph::{Topology, min_cut};
 use warpline_memory::try_reserve_exact;
 use warpline_net::Address;
 
-use crate::{ConfigError, Placement, counted::counted, settings::Weights};
+use crate::{ConfigError, Placement, counted::counted, local_lp::LocalLp, settings::Weights};
 
 /// A function from each LP to its worker.
 fn worker_of<'a, M: Model>(
@@ -139,8 +141,8 @@ impl WorkerId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LpPlace {
     pub(crate) worker: WorkerId,
-    /// The LP's index among the LPs of that worker (PLACE-A).
-    pub(crate) index: u32,
+    /// Its index among the LPs of that worker (PLACE-A).
+    pub(crate) lp: LocalLp,
 }
 
 /// The places of all LPs, as one rank sees them.
@@ -192,7 +194,8 @@ impl LpDirectory {
                 let allowed = format!("below {workers}, the number of workers, for {id:?}");
                 return Err(ConfigError::new("placement", worker, allowed));
             }
-            places.push(LpPlace { worker: WorkerId::new(worker), index: counts[worker] });
+            let (worker_id, lp) = (WorkerId::new(worker), LocalLp::new(counts[worker]));
+            places.push(LpPlace { worker: worker_id, lp });
             counts[worker] += 1;
             if here.contains(&worker) {
                 lps[worker - here.start].push(id);
@@ -346,7 +349,7 @@ mod tests {
             let local = directory.local(place.worker);
             assert_eq!(local, (id.index() % 4).checked_sub(2));
             if let Some(local) = local {
-                assert_eq!(directory.lps_of(local)[place.index as usize], id);
+                assert_eq!(directory.lps_of(local)[place.lp.index()], id);
                 assert_eq!(directory.global(local), place.worker);
             }
         }

@@ -4,7 +4,7 @@
 
 use warpline_core::EventKey;
 
-use crate::sorting;
+use crate::{local_lp::LocalLp, sorting};
 
 /// An event of a list: the upper half is its LP's index at this worker, the lower half is the
 /// event's place in the list.
@@ -15,9 +15,9 @@ const SPARSE: usize = 8;
 
 /// The item of an event.
 #[inline]
-pub(crate) fn item(local: u32, place: usize) -> Item {
+pub(crate) fn item(local: LocalLp, place: usize) -> Item {
     debug_assert!(u32::try_from(place).is_ok(), "place {place} changes the LP");
-    u64::from(local) << 32 | place as u64
+    u64::from(local.get()) << 32 | place as u64
 }
 
 /// The place of the item's event in its list.
@@ -26,10 +26,10 @@ pub(crate) const fn place(item: Item) -> usize {
     item as u32 as usize
 }
 
-/// The item's LP, by its index at the worker.
+/// The item's LP.
 #[inline]
-pub(crate) const fn local(item: Item) -> usize {
-    (item >> 32) as usize
+pub(crate) const fn local(item: Item) -> LocalLp {
+    LocalLp::new((item >> 32) as u32)
 }
 
 /// Sorts items by LP; kept for its memory.
@@ -63,7 +63,7 @@ impl SortByLp {
         self.places.clear();
         self.places.resize(lps, 0);
         for &item in &self.items {
-            self.places[local(item) - first] += 1;
+            self.places[local(item).index() - first] += 1;
         }
         let mut before = 0;
         for place in &mut self.places {
@@ -73,7 +73,7 @@ impl SortByLp {
         sorted.resize(start + self.items.len(), 0);
         let sorted = &mut sorted[start..];
         for &item in &self.items {
-            let place = &mut self.places[local(item) - first];
+            let place = &mut self.places[local(item).index() - first];
             sorted[*place as usize] = item;
             *place += 1;
         }

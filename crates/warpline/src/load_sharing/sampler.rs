@@ -11,6 +11,8 @@ use std::{
 use warpline_core::LpId;
 use warpline_memory::CachePadded;
 
+use crate::local_lp::LocalLp;
+
 /// One window of this number is measured. (Two looks at the clock for each LP with events cost
 /// about as much as two events.)
 const EVERY: u64 = 16;
@@ -152,21 +154,21 @@ impl<'l> Sampler<'l> {
     }
 
     /// Notes that an LP has handled its events since this time.
-    pub(crate) fn note(&mut self, local: usize, since: Instant) {
+    pub(crate) fn note(&mut self, local: LocalLp, since: Instant) {
         self.add(local, since.elapsed());
     }
 
-    fn add(&mut self, local: usize, spent: Duration) {
-        debug_assert!(local < self.spent.len(), "the LP is another worker's");
+    fn add(&mut self, local: LocalLp, spent: Duration) {
+        debug_assert!(local.index() < self.spent.len(), "the LP is another worker's");
         let mut nanoseconds = spent.as_nanos() as f64;
-        if self.samples > 0 && !self.suspects[local] {
-            let usual = self.each.max(f64::from(self.spent[local]) / self.samples as f64);
+        if self.samples > 0 && !self.suspects[local.index()] {
+            let usual = self.each.max(f64::from(self.spent[local.index()]) / self.samples as f64);
             if is_suspicious(spent, usual) {
-                self.suspects[local] = true;
+                self.suspects[local.index()] = true;
                 nanoseconds = usual;
             }
         }
-        self.spent[local] += nanoseconds as f32;
+        self.spent[local.index()] += nanoseconds as f32;
         self.window += nanoseconds;
         self.handled += 1;
     }
@@ -216,6 +218,8 @@ mod tests {
     use super::*;
 
     const TEN: Duration = Duration::from_nanos(10);
+    const FIRST: LocalLp = LocalLp::new(0);
+    const SECOND: LocalLp = LocalLp::new(1);
 
     /// Loads that fall while they are looked at: a worker has published new ones. Red (by the
     /// assertion) if the mean is of one look and the greatest of another.
@@ -233,12 +237,12 @@ mod tests {
         assert!(samplers[0].measures(EVERY) && !samplers[0].measures(EVERY + 1));
         assert!(!Sampler::new(None, 0, 2).measures(EVERY));
         for _ in 0..3 {
-            samplers[0].add(0, TEN);
-            samplers[0].add(1, 5 * TEN);
+            samplers[0].add(FIRST, TEN);
+            samplers[0].add(SECOND, 5 * TEN);
             samplers[0].end_window();
         }
         assert_eq!(loads.samples(), 0, "the other worker has measured nothing");
-        samplers[1].add(0, 3 * TEN);
+        samplers[1].add(FIRST, 3 * TEN);
         samplers[1].end_window();
         assert_eq!((loads.samples(), loads.unevenness()), (1, 60.0 * 2.0 / 90.0));
         samplers[0].hand_in(&[LpId::new(0), LpId::new(2)]);
@@ -254,13 +258,13 @@ mod tests {
         let loads = Loads::new(1);
         let mut sampler = Sampler::new(Some(&loads), 0, 2);
         for window in 0..8 {
-            sampler.add(0, TEN);
-            sampler.add(1, if window == 4 { Duration::from_millis(4) } else { TEN });
+            sampler.add(FIRST, TEN);
+            sampler.add(SECOND, if window == 4 { Duration::from_millis(4) } else { TEN });
             sampler.end_window();
         }
         assert!(sampler.spent[1] < 81.0, "{:?}", sampler.spent);
         for _ in 0..8 {
-            sampler.add(0, Duration::from_millis(4));
+            sampler.add(FIRST, Duration::from_millis(4));
             sampler.end_window();
         }
         assert!(sampler.spent[0] > 8e6, "{:?}", sampler.spent);
@@ -271,7 +275,7 @@ mod tests {
     fn the_past_fades() {
         let loads = Loads::new(1);
         let mut sampler = Sampler::new(Some(&loads), 0, 2);
-        for (local, windows) in [(0, HALF_LIFE), (1, 4 * HALF_LIFE)] {
+        for (local, windows) in [(FIRST, HALF_LIFE), (SECOND, 4 * HALF_LIFE)] {
             for _ in 0..windows {
                 sampler.add(local, TEN);
                 sampler.end_window();

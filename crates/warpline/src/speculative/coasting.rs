@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     event::{Buffer, Message},
+    local_lp::LocalLp,
     panics,
     scheduling::Instant,
 };
@@ -26,36 +27,36 @@ use crate::{
 impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// Restores an LP as it was before an open window in which it was handled, and which it goes
     /// through again: so there is a copy afterwards.
-    pub(super) fn coast_and_copy(&mut self, parity: Parity, local: u32) {
+    pub(super) fn coast_and_copy(&mut self, parity: Parity, local: LocalLp) {
         let number = self.windows[parity.index()].number;
         if self.coast_forward(parity, local) < number {
-            self.sparse.copy(number, local, &self.lps[local as usize].state);
+            self.sparse.copy(number, local, &self.lps[local.index()].state);
         }
     }
 
     /// Restores an LP as it was before an open window in which it was handled: by its last copy,
     /// from which it handles its events again. Returns the window of the copy.
     #[cold]
-    fn coast_forward(&mut self, parity: Parity, local: u32) -> u64 {
+    fn coast_forward(&mut self, parity: Parity, local: LocalLp) -> u64 {
         let number = self.windows[parity.index()].number;
-        let lp = &mut self.lps[local as usize];
+        let lp = &mut self.lps[local.index()];
         let from = self.sparse.restore(number, local, &mut lp.state);
         if from < number {
             let since = Instant::now();
             let window_end = self.sender.window_end;
             let core = self.window(from).core_of(local).clone();
-            self.lps[local as usize].core = core;
+            self.lps[local.index()].core = core;
             let is_same = (from..number).all(|window| self.coast_over(window, local));
             self.sender.window_end = window_end;
             self.sparse.note_coasting(number - from, since.elapsed());
             let core = self.windows[parity.index()].core_of(local);
-            if !is_same || !self.lps[local as usize].core.has_come_to(core) {
+            if !is_same || !self.lps[local.index()].core.has_come_to(core) {
                 let (_, last) = self.window(from).end_of(local);
                 self.fail_to_repeat(self.id(local), last);
             }
         }
         let core = self.windows[parity.index()].core_of(local);
-        self.lps[local as usize].core.clone_from(core);
+        self.lps[local.index()].core.clone_from(core);
         from
     }
 
@@ -66,7 +67,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
 
     /// Lets an LP handle its events of a window as it has handled them, if there are any. What it
     /// sends is gone. Returns whether it came as far as it had come.
-    fn coast_over(&mut self, number: u64, local: u32) -> bool {
+    fn coast_over(&mut self, number: u64, local: LocalLp) -> bool {
         debug_assert!(self.outputs.is_empty(), "SPARSE-A: outputs of another LP");
         let Self { windows, sparse, lps, sender, places, outputs, oldest, tally, .. } = self;
         let window = kept_or_open(sparse, windows, *oldest, number);
@@ -79,7 +80,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         sender.collect(true);
         let outcome = panics::catch(|| {
             let events = places.iter().map(|&place| window.event(place));
-            execute(&mut lps[local as usize], events, sender, outputs, &mut executed);
+            execute(&mut lps[local.index()], events, sender, outputs, &mut executed);
         });
         sender.collect(false);
         let is_same = outcome.is_ok() || window.end_of(local).0;

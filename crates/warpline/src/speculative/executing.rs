@@ -20,6 +20,7 @@ use super::{
 use crate::{
     event::{Buffer, Message, by_lp},
     handling::{Cause, Core, Halt, Handling, Lp},
+    local_lp::LocalLp,
     panics,
     run::ProgressMonitor,
 };
@@ -147,7 +148,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
             let groups = panics::catch(|| self.execute_groups(parity, &mut at, &mut executed));
             if let Err(fault) = groups {
                 let item = self.windows[parity.index()].order[at - 1];
-                self.stop_after_panic(parity, by_lp::local(item) as u32, executed, fault);
+                self.stop_after_panic(parity, by_lp::local(item), executed, fault);
             }
         }
         if self.sender.is_limited() {
@@ -164,7 +165,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         debug_assert!(base < self.lps.len(), "there are no LPs in tile {tile}");
         let lps = (self.lps.len() - base).min(1 << shared.tile_bits);
         let item =
-            |(event, place): (&Event<B>, usize)| by_lp::item(shared.place(event.to).index, place);
+            |(event, place): (&Event<B>, usize)| by_lp::item(shared.place(event.to).lp, place);
         self.by_lp.sort(log[first..].iter().zip(first..).map(item), [base, lps], order);
     }
 
@@ -178,7 +179,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let end = window.order.len();
         while *at < end {
             let began = if is_watched {
-                let state = &lps[by_lp::local(window.order[*at])].state;
+                let state = &lps[by_lp::local(window.order[*at]).index()].state;
                 if sender.is_limited() && !sender.can_begin(state, &mut window.copied) {
                     // The rest of the window is given up.
                     *at = end;
@@ -190,9 +191,9 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
             };
             let key = |item| window.log[by_lp::place(item)].key;
             let group = by_lp::group(&mut window.order, *at, key);
-            let (local, len) = (by_lp::local(group[0]) as u32, group.len());
+            let (local, len) = (by_lp::local(group[0]), group.len());
             debug_assert!(len > 0, "a group without events");
-            let lp = &mut lps[local as usize];
+            let lp = &mut lps[local.index()];
             let group = *at..*at + len;
             let is_sparse = sparse.touch(window.number, local, &lp.state);
             window.touch(local, lp, group.clone(), &mut sender.undo_log, is_sparse);
@@ -206,7 +207,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
                 // Those that the LP has sent itself; outputs among them are there still.
                 let others = len + window.outputs.len() - outputs;
                 sender.end_group(executed.events.saturating_sub(others as u64));
-                began.into_iter().for_each(|began| sampler.note(local as usize, began));
+                began.into_iter().for_each(|began| sampler.note(local, began));
             }
         }
     }
@@ -219,7 +220,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     pub(super) fn stop_after_panic(
         &mut self,
         parity: Parity,
-        local: u32,
+        local: LocalLp,
         mut executed: Executed,
         fault: Fault,
     ) {

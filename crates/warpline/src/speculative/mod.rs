@@ -49,6 +49,7 @@ mod grid;
 mod memory;
 mod one_by_one;
 mod paying;
+mod record;
 mod repeating;
 mod resize;
 mod resizing;

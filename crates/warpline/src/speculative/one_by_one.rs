@@ -118,7 +118,7 @@ impl<'s, 'm, M: Model, B: Buffer<Message<M>>> OneByOne<'s, 'm, M, B> {
         let Some(message) = message else { return };
         let shared = self.shared;
         let place = shared.place(to);
-        let lp = &mut self.cuts[place.worker.index()].lps[place.index as usize];
+        let lp = &mut self.cuts[place.worker.index()].lps[place.lp.index()];
         let Lp { state, core: Core { rng, sent, digest } } = lp;
         let context = &mut self.sender.error_context;
         debug_assert!(context.event.is_none_or(|last| last < key), "SEQ-A: {key:?} comes too late");

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     event::{Buffer, Message, heap_bytes},
+    local_lp::LocalLp,
     sync::Ordering,
 };
 
@@ -209,13 +210,13 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// Whether there is memory for an LP to handle late events. If not, requests a resize.
     #[cold]
     pub(super) fn can_handle_late(&mut self, parity: Parity, event: &Event<B>) -> bool {
-        let local = self.sender.shared.place(event.to).index;
+        let local = self.sender.shared.place(event.to).lp;
         self.sender.settle_log();
         let is_later = self.is_handled_later(parity, local);
         let (window, next) = parity.split(&mut self.windows);
         if !window.has(local) || const { M::Lp::SAVING.is_by_field() } {
             let later = if is_later { next.copy_of(local) } else { None };
-            let state = later.unwrap_or(&self.lps[local as usize].state);
+            let state = later.unwrap_or(&self.lps[local.index()].state);
             self.sender.can_begin(state, &mut window.copied);
         }
         self.go_on_if_paid()
@@ -223,9 +224,9 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
 
     /// Whether there is memory to save an LP anew, whose state has changed. If not, requests a
     /// resize.
-    pub(super) fn can_save_again(&mut self, parity: Parity, local: u32) -> bool {
+    pub(super) fn can_save_again(&mut self, parity: Parity, local: LocalLp) -> bool {
         let window = &mut self.windows[parity.index()];
-        let after = own_bytes(&self.lps[local as usize].state);
+        let after = own_bytes(&self.lps[local.index()].state);
         if let Some(before) = window.copy_of(local).map(own_bytes)
             && !self.sender.can_copy(before, after, &mut window.copied)
         {

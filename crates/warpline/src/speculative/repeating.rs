@@ -15,6 +15,7 @@ use super::{event::Parity, resize::Reason, worker::SpeculativeWorker};
 use crate::{
     event::{Buffer, Message},
     handling::Core,
+    local_lp::LocalLp,
 };
 
 /// Where an LP has come at the end of a window in which it was handled.
@@ -26,7 +27,7 @@ pub(super) struct End {
 
 impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// Where an LP has come at the end of a window in which it was handled.
-    pub(super) fn end_of(&self, parity: Parity, local: u32) -> End {
+    pub(super) fn end_of(&self, parity: Parity, local: LocalLp) -> End {
         debug_assert!(
             self.windows[parity.index()].has(local),
             "an LP without events in the window"
@@ -34,15 +35,15 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let core = if self.is_handled_later(parity, local) {
             self.windows[parity.other().index()].core_of(local)
         } else {
-            &self.lps[local as usize].core
+            &self.lps[local.index()].core
         };
         End { events: self.windows[parity.index()].end_of(local), core: core.clone() }
     }
 
     /// An LP has handled its events of a window again: fails unless it has come where it was.
-    pub(super) fn check_repeated(&mut self, parity: Parity, local: u32, before: &End) {
+    pub(super) fn check_repeated(&mut self, parity: Parity, local: LocalLp, before: &End) {
         debug_assert!(!self.sender.is_collecting(), "the LP is still handling its events");
-        let is_same = self.lps[local as usize].core.has_come_to(&before.core)
+        let is_same = self.lps[local.index()].core.has_come_to(&before.core)
             && self.windows[parity.index()].end_of(local) == before.events;
         // Where memory is limited, a handler may be cut off one time and not another.
         if !is_same && !self.sender.has_failed && !self.sender.is_limited() {
@@ -72,8 +73,8 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         self.request_resize(Reason::END);
     }
 
-    /// The LP of a local index.
-    pub(super) fn id(&self, local: u32) -> LpId {
-        self.sender.shared.directory.lps_of(self.sender.me)[local as usize]
+    /// The number of an LP of this worker.
+    pub(super) fn id(&self, local: LocalLp) -> LpId {
+        self.sender.shared.directory.lps_of(self.sender.me)[local.index()]
     }
 }

@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     event::{Buffer, Message, by_lp},
+    local_lp::LocalLp,
     panics, scheduling, sorting,
 };
 
@@ -68,7 +69,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         event: Event<B>,
         rest: &mut impl Iterator<Item = Event<B>>,
     ) {
-        let local = self.sender.shared.place(event.to).index;
+        let local = self.sender.shared.place(event.to).lp;
         let mut next = Some(event);
         while let Some(event) = next.take() {
             self.tally.late += 1;
@@ -85,9 +86,9 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     }
 
     /// Lets an LP handle an event, or returns it if the LP has to be rolled back for it.
-    fn handle_next(&mut self, parity: Parity, local: u32, event: Event<B>) -> Option<Event<B>> {
+    fn handle_next(&mut self, parity: Parity, local: LocalLp, event: Event<B>) -> Option<Event<B>> {
         self.enter_window(parity);
-        debug_assert!((local as usize) < self.lps.len(), "the LP is another worker's");
+        debug_assert!(local.index() < self.lps.len(), "the LP is another worker's");
         let is_handled_later = self.is_handled_later(parity, local);
         let window = &mut self.windows[parity.index()];
         if event.is_anti() {
@@ -113,7 +114,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     }
 
     /// Handles the first event of an LP in the window.
-    fn handle_first(&mut self, parity: Parity, local: u32, event: Event<B>) {
+    fn handle_first(&mut self, parity: Parity, local: LocalLp, event: Event<B>) {
         let old_next = self.replay_old_next(parity, local);
         let is_handled_later = old_next.is_some();
         if is_handled_later {
@@ -122,7 +123,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
                 self.coast_and_copy(parity.other(), local);
             } else {
                 let next = &mut self.windows[parity.other().index()];
-                let lp = &mut self.lps[local as usize];
+                let lp = &mut self.lps[local.index()];
                 next.restore(local, lp, &mut self.sender.undo_log);
             }
         }
@@ -132,7 +133,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let start = window.order.len();
         window.order.push(by_lp::item(local, window.log.len()));
         window.log.push(event);
-        let lp = &self.lps[local as usize];
+        let lp = &self.lps[local.index()];
         let log = &mut self.sender.undo_log;
         let is_sparse = self.sparse.touch(window.number, local, &lp.state);
         window.touch(local, lp, start..start + 1, log, is_sparse);
@@ -148,21 +149,21 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     }
 
     /// Whether the LP was handled in the window after this one, too.
-    pub(super) fn is_handled_later(&self, parity: Parity, local: u32) -> bool {
+    pub(super) fn is_handled_later(&self, parity: Parity, local: LocalLp) -> bool {
         self.has_two_windows()
             && parity == self.sender.oldest
             && self.windows[parity.other().index()].has(local)
     }
 
     /// Lets an LP handle the events at `places`.
-    fn run(&mut self, parity: Parity, local: u32) {
+    fn run(&mut self, parity: Parity, local: LocalLp) {
         let mut executed = Executed::default();
         let outcome = panics::catch(|| {
             let Self { windows, lps, sender, places, outputs, .. } = self;
             let window = &windows[parity.index()];
             window.resume(local, &mut sender.undo_log);
             let events = places.iter().map(|&place| window.event(place));
-            execute(&mut lps[local as usize], events, sender, outputs, &mut executed);
+            execute(&mut lps[local.index()], events, sender, outputs, &mut executed);
         });
         self.windows[parity.index()].outputs.append(&mut self.outputs);
         match outcome {
@@ -178,7 +179,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     fn roll_back(
         &mut self,
         parity: Parity,
-        local: u32,
+        local: LocalLp,
         first: Event<B>,
         rest: &mut impl Iterator<Item = Event<B>>,
     ) {
@@ -219,7 +220,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// If the LP was handled in the window after this one, too, lets it handle its events there
     /// again as it has handled them: what it sent there has to be known before it is rolled back
     /// beyond the beginning of that window, because the undo log does not lead forward (SPEC-E).
-    fn replay_old_next(&mut self, parity: Parity, local: u32) -> Option<Vec<Event<B>>> {
+    fn replay_old_next(&mut self, parity: Parity, local: LocalLp) -> Option<Vec<Event<B>>> {
         if !self.is_handled_later(parity, local) {
             return None;
         }
@@ -233,7 +234,13 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// The LP has a new state at the end of a window, and was handled in the next one, where it
     /// sent `old`: lets it handle its events there again. Then sends what is different in both
     /// windows.
-    fn redo_next(&mut self, parity: Parity, local: u32, here: Differences<B>, old: Vec<Event<B>>) {
+    fn redo_next(
+        &mut self,
+        parity: Parity,
+        local: LocalLp,
+        here: Differences<B>,
+        old: Vec<Event<B>>,
+    ) {
         self.tally.deep_rollbacks += 1;
         debug_assert!(self.has_two_windows(), "there is no window after this one");
         debug_assert_eq!(parity, self.sender.oldest, "only the oldest has a window after it");
@@ -245,7 +252,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         if self.sender.has_failed {
             return;
         }
-        let lp = &self.lps[local as usize];
+        let lp = &self.lps[local.index()];
         let window = &mut self.windows[next.index()];
         if window.is_sparse(local) {
             self.sparse.copy(window.number, local, &lp.state);
@@ -311,7 +318,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
 
     /// Lets an LP handle its events of a window again as it has handled them, to find out what it
     /// sent. Neither these executions stand afterwards nor those before.
-    fn replay_old(&mut self, parity: Parity, local: u32) -> Vec<Event<B>> {
+    fn replay_old(&mut self, parity: Parity, local: LocalLp) -> Vec<Event<B>> {
         let before = self.tally.processed;
         let end = self.end_of(parity, local);
         let sent = self.replay(parity, local);
@@ -323,24 +330,24 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
 
     /// Lets an LP handle its events of a window again from before the first one, and returns what
     /// it sent.
-    fn replay(&mut self, parity: Parity, local: u32) -> Vec<Event<B>> {
+    fn replay(&mut self, parity: Parity, local: LocalLp) -> Vec<Event<B>> {
         if self.windows[parity.index()].is_sparse(local) {
             self.coast_and_copy(parity, local);
         } else {
             let window = &mut self.windows[parity.index()];
-            window.rewind(local, &mut self.lps[local as usize], &mut self.sender.undo_log);
+            window.rewind(local, &mut self.lps[local.index()], &mut self.sender.undo_log);
         }
         self.handle_again(parity, local)
     }
 
     /// Lets an LP that is as it was before a window handle its events of it again, and returns
     /// what it sent.
-    fn handle_again(&mut self, parity: Parity, local: u32) -> Vec<Event<B>> {
+    fn handle_again(&mut self, parity: Parity, local: LocalLp) -> Vec<Event<B>> {
         let window = &mut self.windows[parity.index()];
         window.forget(local);
         if !window.outputs.is_empty() {
             let directory = &self.sender.shared.directory;
-            window.outputs.retain(|output| directory.place(output.to).index != local);
+            window.outputs.retain(|output| directory.place(output.to).lp != local);
         }
         let mut places = std::mem::take(&mut self.places);
         window.gather(local, &mut places);

@@ -386,7 +386,7 @@ fn slot_and_tile<M: Model, B>(
     own: OwnLps,
     event: &Event<B>,
 ) -> (u64, usize) {
-    let elsewhere = || (shared.place(event.to).index >> own.tile_bits) as usize;
+    let elsewhere = || (shared.place(event.to).lp.get() >> own.tile_bits) as usize;
     let tile = own.tile(event.to).unwrap_or_else(elsewhere);
     (grid.slot(event.key.time_value()), tile)
 }

@@ -29,6 +29,7 @@ use warpline_core::LogicalProcess;
 
 use super::{event::Parity, window::Window};
 use crate::{
+    local_lp::LocalLp,
     scheduling::{self, Instant},
     tuning::{AUTO_MAX, Tuning},
 };
@@ -114,7 +115,7 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
     /// An LP with this state is going to handle its first event in a window: copies it, if its last
     /// copy is too old. Returns whether there is a copy; otherwise the window makes one itself.
     #[inline]
-    pub(super) fn touch(&mut self, window: u64, local: u32, state: &L) -> bool {
+    pub(super) fn touch(&mut self, window: u64, local: LocalLp, state: &L) -> bool {
         if !self.is_on() {
             return false;
         }
@@ -140,15 +141,15 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
 
     /// The window of the last copy of an LP from before a window, or from before it.
     #[inline]
-    fn last(&self, window: u64, local: u32) -> u64 {
-        let [one, other] = &self.copies[local as usize];
+    fn last(&self, window: u64, local: LocalLp) -> u64 {
+        let [one, other] = &self.copies[local.index()];
         let before = |copied: &Copied<L>| if copied.window <= window { copied.window } else { 0 };
         before(one).max(before(other))
     }
 
     /// Copies an LP as it was before a window.
-    pub(super) fn copy(&mut self, window: u64, local: u32, state: &L) {
-        let [one, other] = &mut self.copies[local as usize];
+    pub(super) fn copy(&mut self, window: u64, local: LocalLp, state: &L) {
+        let [one, other] = &mut self.copies[local.index()];
         let is_one = one.window == window || other.window != window && one.window < other.window;
         let (copied, last) = if is_one { (one, other) } else { (other, one) };
         debug_assert!(
@@ -165,13 +166,13 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
     }
 
     /// Restores the last copy of an LP from before a window; returns the window that it is of.
-    pub(super) fn restore(&self, window: u64, local: u32, state: &mut L) -> u64 {
+    pub(super) fn restore(&self, window: u64, local: LocalLp, state: &mut L) -> u64 {
         let last = self.last(window, local);
         debug_assert!(
             last >= self.first,
             "SPARSE-A: {local} in {window}: the last copy is of window {last}"
         );
-        let copies = &self.copies[local as usize];
+        let copies = &self.copies[local.index()];
         let copy = copies.iter().find(|copied| copied.window == last);
         let copy = copy.and_then(|copied| copied.state.as_ref());
         state.clone_from(copy.expect("SPARSE-A: there is a copy to coast from"));

@@ -20,10 +20,14 @@ use std::{
 
 use warpline_core::{EventKey, Io, LogicalProcess, UndoLog, VirtualTime};
 
-use super::event::Event;
+use super::{
+    event::Event,
+    record::{Record, Saved},
+};
 use crate::{
     event::by_lp::{self, Item},
     handling::{Core, Lp},
+    local_lp::LocalLp,
     sorting,
 };
 
@@ -31,95 +35,6 @@ use crate::{
 const NONE: u32 = u32::MAX;
 /// The bit of a [`Place`] in the list of added events.
 const ADDED: u32 = 1 << 31;
-
-/// What a window has of one LP that was handled in it.
-#[derive(Debug)]
-pub(super) struct Record<L> {
-    /// The LP as it was before the window.
-    saved: Saved<L>,
-    core: Core,
-    local: u32,
-    /// The first of its events in the order, and their number.
-    start: u32,
-    len: u32,
-    /// The last of its added events.
-    added: u32,
-    /// The last event that it handled, or at which it stopped.
-    pub(super) last: Option<EventKey>,
-    /// Whether it stopped at an event: a mistake of the model, or a blocking I/O event.
-    pub(super) is_stopped: bool,
-}
-
-/// What restores a state. With sparse copies it may be another one in each window.
-#[derive(Debug)]
-enum Saved<L> {
-    Copy(L),
-    /// Where the undo log began what the LP has written in the window.
-    Point(u64),
-    /// Nothing here: a copy is among the [sparse](super::sparse) ones.
-    Sparse,
-}
-
-impl<L: LogicalProcess> Saved<L> {
-    #[inline]
-    fn new(state: &L, log: &mut UndoLog) -> Self {
-        if const { L::SAVING.is_by_field() } {
-            Self::Point(L::SAVING.begin(state, log))
-        } else {
-            Self::Copy(state.clone())
-        }
-    }
-
-    /// Saves a state in place of another one.
-    #[inline]
-    fn save(&mut self, state: &L, log: &mut UndoLog) {
-        match self {
-            // It may use the memory of the old copy again.
-            Self::Copy(copy) if const { !L::SAVING.is_by_field() && needs_drop::<L>() } => {
-                copy.clone_from(state);
-            }
-            _ => *self = Self::new(state, log),
-        }
-    }
-
-    /// Restores the state. What it owns may be taken out of the log: see [`Record::rewind`].
-    fn restore(&self, state: &mut L, log: &mut UndoLog) {
-        match self {
-            Self::Copy(copy) => state.clone_from(copy),
-            Self::Sparse => debug_assert!(false, "SPARSE-A: there is no copy here"),
-            &Self::Point(point) => {
-                debug_assert!(
-                    (log.front()..=log.back()).contains(&point),
-                    "SPEC-E: position {point} is not in the log"
-                );
-                L::SAVING.undo_to(state, point, log);
-            }
-        }
-    }
-}
-
-impl<L: LogicalProcess> Record<L> {
-    /// Saves the LP as it is now.
-    #[inline]
-    fn save(&mut self, lp: &Lp<L>, log: &mut UndoLog) {
-        self.saved.save(&lp.state, log);
-        self.core.clone_from(&lp.core);
-    }
-
-    /// Restores the LP. The record cannot do so again before something is saved anew.
-    fn restore(&self, lp: &mut Lp<L>, log: &mut UndoLog) {
-        self.saved.restore(&mut lp.state, log);
-        lp.core.clone_from(&self.core);
-    }
-
-    /// Restores the LP, which goes on from there.
-    fn rewind(&mut self, lp: &mut Lp<L>, log: &mut UndoLog) {
-        self.restore(lp, log);
-        if const { L::SAVING.is_by_field() } {
-            self.saved = Saved::new(&lp.state, log);
-        }
-    }
-}
 
 /// An event that came when its LP had been handled.
 #[derive(Debug)]
@@ -166,7 +81,7 @@ pub(super) struct Window<L: LogicalProcess, B> {
     /// Executions of events that stand.
     pub(super) standing: i64,
     /// LPs that stopped, and at which events.
-    pub(super) stopped: Vec<(u32, EventKey)>,
+    pub(super) stopped: Vec<(LocalLp, EventKey)>,
     /// Non-blocking I/O events that LPs sent to themselves within the window.
     pub(super) outputs: Vec<Event<B>>,
     /// What the copies of its records own, where memory is limited.
@@ -194,8 +109,8 @@ impl<L: LogicalProcess, B> Window<L, B> {
 
     /// Whether the LP was handled in this window.
     #[inline]
-    pub(super) fn has(&self, local: u32) -> bool {
-        let place = self.places[local as usize] as usize;
+    pub(super) fn has(&self, local: LocalLp) -> bool {
+        let place = self.places[local.index()] as usize;
         place < self.handled && self.records[place].local == local
     }
 
@@ -215,9 +130,9 @@ impl<L: LogicalProcess, B> Window<L, B> {
     }
 
     /// The copy of an LP that was handled, if states are copied.
-    pub(super) fn copy_of(&self, local: u32) -> Option<&L> {
+    pub(super) fn copy_of(&self, local: LocalLp) -> Option<&L> {
         debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
-        match &self.records[self.places[local as usize] as usize].saved {
+        match &self.records[self.places[local.index()] as usize].saved {
             Saved::Copy(copy) => Some(copy),
             Saved::Point(_) | Saved::Sparse => None,
         }
@@ -239,37 +154,37 @@ impl<L: LogicalProcess, B> Window<L, B> {
     }
 
     /// One of those that were handled.
-    pub(super) fn local(&self, at: usize) -> u32 {
+    pub(super) fn local(&self, at: usize) -> LocalLp {
         debug_assert!(at < self.handled, "{at} is none of {} records", self.handled);
         self.records[at].local
     }
 
     /// Whether the copy of an LP that was handled is among the sparse ones.
     #[inline]
-    pub(super) fn is_sparse(&self, local: u32) -> bool {
+    pub(super) fn is_sparse(&self, local: LocalLp) -> bool {
         debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
-        let place = self.places[local as usize] as usize;
+        let place = self.places[local.index()] as usize;
         matches!(self.records[place].saved, Saved::Sparse)
     }
 
     /// What was saved of an LP beside its state.
-    pub(super) fn core_of(&self, local: u32) -> &Core {
+    pub(super) fn core_of(&self, local: LocalLp) -> &Core {
         debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
-        &self.records[self.places[local as usize] as usize].core
+        &self.records[self.places[local.index()] as usize].core
     }
 
     /// Whether an LP that was handled has stopped at an event, and the last one that it has handled
     /// or stopped at.
-    pub(super) fn end_of(&self, local: u32) -> (bool, Option<EventKey>) {
+    pub(super) fn end_of(&self, local: LocalLp) -> (bool, Option<EventKey>) {
         debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
-        let record = &self.records[self.places[local as usize] as usize];
+        let record = &self.records[self.places[local.index()] as usize];
         (record.is_stopped, record.last)
     }
 
     /// The record of an LP that has one.
-    pub(super) fn record(&mut self, local: u32) -> &mut Record<L> {
+    pub(super) fn record(&mut self, local: LocalLp) -> &mut Record<L> {
         debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
-        &mut self.records[self.places[local as usize] as usize]
+        &mut self.records[self.places[local.index()] as usize]
     }
 
     /// Begins the record of an LP, with these events in the order, and saves the LP; but not its
@@ -277,7 +192,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
     #[inline]
     pub(super) fn touch(
         &mut self,
-        local: u32,
+        local: LocalLp,
         lp: &Lp<L>,
         events: Range<usize>,
         undo_log: &mut UndoLog,
@@ -288,7 +203,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
         if const { L::SAVING.is_by_field() } && self.handled == 0 {
             self.log_begin = undo_log.back();
         }
-        self.places[local as usize] = self.handled as u32;
+        self.places[local.index()] = self.handled as u32;
         let (start, len) = (events.start as u32, events.len() as u32);
         if let Some(record) = self.records.get_mut(self.handled) {
             if is_sparse {
@@ -310,9 +225,9 @@ impl<L: LogicalProcess, B> Window<L, B> {
 
     /// The LP goes on in this window.
     #[inline]
-    pub(super) fn resume(&self, local: u32, undo_log: &mut UndoLog) {
+    pub(super) fn resume(&self, local: LocalLp, undo_log: &mut UndoLog) {
         debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
-        let record = &self.records[self.places[local as usize] as usize];
+        let record = &self.records[self.places[local.index()] as usize];
         if const { L::SAVING.is_by_field() }
             && let Saved::Point(point) = record.saved
         {
@@ -321,7 +236,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
     }
 
     /// The LP as it is now is the LP before the window.
-    pub(super) fn save_again(&mut self, local: u32, lp: &Lp<L>, undo_log: &mut UndoLog) {
+    pub(super) fn save_again(&mut self, local: LocalLp, lp: &Lp<L>, undo_log: &mut UndoLog) {
         if self.is_sparse(local) {
             self.record(local).core.clone_from(&lp.core);
         } else {
@@ -330,12 +245,12 @@ impl<L: LogicalProcess, B> Window<L, B> {
     }
 
     /// Restores the LP as it was before the window, for something before the window.
-    pub(super) fn restore(&mut self, local: u32, lp: &mut Lp<L>, undo_log: &mut UndoLog) {
+    pub(super) fn restore(&mut self, local: LocalLp, lp: &mut Lp<L>, undo_log: &mut UndoLog) {
         self.record(local).restore(lp, undo_log);
     }
 
     /// Restores the LP as it was before the window, which it goes through again.
-    pub(super) fn rewind(&mut self, local: u32, lp: &mut Lp<L>, undo_log: &mut UndoLog) {
+    pub(super) fn rewind(&mut self, local: LocalLp, lp: &mut Lp<L>, undo_log: &mut UndoLog) {
         self.record(local).rewind(lp, undo_log);
     }
 
@@ -347,7 +262,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
 
     /// Notes how the LP has come through its events; adds to what it has handled before.
     #[inline]
-    pub(super) fn executed(&mut self, local: u32, executed: Executed) {
+    pub(super) fn executed(&mut self, local: LocalLp, executed: Executed) {
         debug_assert!(
             executed.events == 0 || executed.last.is_some(),
             "SPEC-A: none of {} events was the last",
@@ -364,7 +279,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
     }
 
     #[cold]
-    fn note_stop(&mut self, local: u32) {
+    fn note_stop(&mut self, local: LocalLp) {
         let record = self.record(local);
         record.is_stopped = true;
         let last = record.last;
@@ -373,7 +288,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
     }
 
     /// Forgets how the LP has come through its events, before it handles them again.
-    pub(super) fn forget(&mut self, local: u32) {
+    pub(super) fn forget(&mut self, local: LocalLp) {
         let record = self.record(local);
         record.last = None;
         if record.is_stopped {
@@ -383,7 +298,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
     }
 
     /// Adds an event of an LP that was handled.
-    pub(super) fn add(&mut self, local: u32, event: Event<B>) -> Place {
+    pub(super) fn add(&mut self, local: LocalLp, event: Event<B>) -> Place {
         let place = self.added.len() as u32;
         let before = mem::replace(&mut self.record(local).added, place);
         debug_assert!(before == NONE || before < place, "the chain of an LP leads forward");
@@ -404,7 +319,12 @@ impl<L: LogicalProcess, B> Window<L, B> {
 
     /// Takes away the event of this key, if the LP has handled it; returns its message. `places` is
     /// kept for its memory.
-    pub(super) fn take(&mut self, local: u32, key: EventKey, places: &mut Vec<Place>) -> Option<B> {
+    pub(super) fn take(
+        &mut self,
+        local: LocalLp,
+        key: EventKey,
+        places: &mut Vec<Place>,
+    ) -> Option<B> {
         self.gather(local, places);
         let &Place(place) = places.iter().find(|&&place| self.event(place).key == key)?;
         let event = if place & ADDED == 0 {
@@ -417,9 +337,9 @@ impl<L: LogicalProcess, B> Window<L, B> {
     }
 
     /// Collects the places of an LP's events, in the order of their keys.
-    pub(super) fn gather(&self, local: u32, places: &mut Vec<Place>) {
+    pub(super) fn gather(&self, local: LocalLp, places: &mut Vec<Place>) {
         places.clear();
-        let Record { start, len, added, .. } = self.records[self.places[local as usize] as usize];
+        let Record { start, len, added, .. } = self.records[self.places[local.index()] as usize];
         debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
         let order = &self.order[start as usize..(start + len) as usize];
         places.extend(order.iter().map(|&item| Place(by_lp::place(item) as u32)));
@@ -447,7 +367,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
         undo_log: &mut UndoLog,
     ) {
         for record in &mut self.records[..self.handled] {
-            let lp = &mut lps[record.local as usize];
+            let lp = &mut lps[record.local.index()];
             match &mut record.saved {
                 Saved::Copy(copy) => mem::swap(&mut lp.state, copy),
                 saved @ Saved::Point(_) => saved.restore(&mut lp.state, undo_log),

@@ -31,11 +31,11 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         );
         self.statistics.annihilated += 1;
         if !self.remove_waiting(&event) {
-            let lp = &self.lps[event.lp as usize];
+            let lp = &self.lps[event.lp().index()];
             let maybe_handled = event.time() <= lp.last_time;
             if maybe_handled && self.log.history.find(lp.last, &event).is_some() {
                 self.statistics.secondary_rollbacks += 1;
-                let (lp, to) = (event.lp, Bound(event.key.words()));
+                let (lp, to) = (event.lp(), Bound(event.key.words()));
                 let undo = |worker: &mut Self| worker.roll_back(lp, to, Some(&event));
                 self.recording_rollback(Cause::AntiMessage, (lp, to), Some(&event), undo);
             } else {
@@ -52,7 +52,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     fn remove_waiting(&mut self, event: &Event) -> bool {
         let pending = &mut self.sender.pending;
         if self.aside.waiting.take(event, |later| pending.insert(later)) {
-            self.settle_last_time(event.lp);
+            self.settle_last_time(event.lp());
             return true;
         }
         self.aside.waiting.remove_later(event)

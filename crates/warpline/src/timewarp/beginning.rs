@@ -62,7 +62,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             }
             let (model, buffers, sender, lps) =
                 (self.model, &self.store.buffers, &mut self.sender, &mut self.lps);
-            debug_assert_eq!(sender.places[id.index()].index as usize, lps.len(), "PLACE-A: {id}");
+            debug_assert_eq!(sender.places[id.index()].lp.index(), lps.len(), "PLACE-A: {id}");
             if let Some(memory) = sender.memory {
                 memory.follow(id, self.me);
             }

@@ -6,6 +6,7 @@ use warpline_core::{LogicalProcess, Model};
 
 use super::{event::Event, turn::End, waiting::Reason, worker::TimeWarpWorker};
 use crate::{
+    local_lp::LocalLp,
     panics,
     pending::{Entry, PendingSet},
     timeline::Phase,
@@ -14,25 +15,25 @@ use crate::{
 impl<M: Model> TimeWarpWorker<'_, M> {
     /// Makes an LP wait for `event`.
     pub(super) fn block(&mut self, event: Event, reason: Reason) {
-        debug_assert!((event.lp as usize) < self.lps.len(), "MOVE-A: the LP is not here");
+        debug_assert!(event.lp().index() < self.lps.len(), "MOVE-A: the LP is not here");
         self.aside.waiting.block(event, reason);
-        self.lps[event.lp as usize].last_time = f64::INFINITY;
+        self.lps[event.lp().index()].last_time = f64::INFINITY;
     }
 
     /// Ends the wait of an LP; its events are pending again.
-    pub(super) fn unblock(&mut self, lp: u32) {
+    pub(super) fn unblock(&mut self, lp: LocalLp) {
         let pending = &mut self.sender.pending;
         self.aside.waiting.unblock(lp, |event| pending.insert(event));
         self.settle_last_time(lp);
     }
 
     /// Sets the time of an LP's last event by its processed list.
-    pub(super) fn settle_last_time(&mut self, lp: u32) {
+    pub(super) fn settle_last_time(&mut self, lp: LocalLp) {
         debug_assert!(
             !self.aside.waiting.holds(lp),
             "an event for an LP that waits would be handled"
         );
-        let lp = &mut self.lps[lp as usize];
+        let lp = &mut self.lps[lp.index()];
         let live = self.log.history.is_live(lp.last);
         // A committed event is below every event that may still come.
         lp.last_time = if live { self.log.history[lp.last].event.time() } else { 0.0 };
@@ -51,7 +52,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             return Ok(());
         };
         let fault = fault.clone();
-        self.fail(Some(self.lps[event.lp as usize].id), Some(event.key), fault);
+        self.fail(Some(self.lps[event.lp().index()].id), Some(event.key), fault);
         self.end_as_failed()
     }
 
@@ -70,11 +71,11 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         let pending = &mut self.sender.pending;
         let waited = self.aside.waiting.take(&event, |later| pending.insert(later));
         debug_assert!(waited, "WAIT-A: {event:?} is handled and still waited for");
-        self.settle_last_time(event.lp);
+        self.settle_last_time(event.lp());
         self.begin_phase(Phase::BlockingIo);
         let outcome = panics::catch(|| self.handle::<true>(event));
         // SAVE-B.
-        self.log.saving.copy_next(event.lp);
+        self.log.saving.copy_next(event.lp());
         if let Err(fault) = outcome {
             self.cut_off(fault);
         }

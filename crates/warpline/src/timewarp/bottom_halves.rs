@@ -75,7 +75,7 @@ impl BottomHalf {
 impl List {
     /// Empties an expired list of an LP. If it was nearly full, it gets more room, here, so that
     /// the senders do not have to make it while they hold the lock.
-    pub(super) fn renew(&mut self, lp: u32, memory: Option<&LpMemory>) {
+    pub(super) fn renew(&mut self, lp: LpId, memory: Option<&LpMemory>) {
         let is_full = 4 * self.mail.len() > FULL_QUARTERS * self.mail.capacity();
         self.mail.clear();
         self.origins.clear();
@@ -93,9 +93,9 @@ impl BottomHalves {
     /// Appends mail for an LP, which `mail` names by its number. If there is a timeline, it comes
     /// from `origin`.
     pub(super) fn push(&self, mail: Event, origin: Option<Stamp>, memory: Option<&LpMemory>) {
-        let mut live = lock(&self.0[mail.lp as usize].live);
+        let mut live = lock(&self.0[mail.to().index()].live);
         if live.mail.len() == live.mail.capacity() {
-            grow(&mut live.mail, mail.lp, memory);
+            grow(&mut live.mail, mail.to(), memory);
         }
         debug_assert!(live.mail.len() < live.mail.capacity(), "it would grow in another's memory");
         live.mail.push(mail);
@@ -118,8 +118,8 @@ impl BottomHalves {
 
 /// Makes the list of an LP twice as large, in its own memory if it has some.
 #[cold]
-fn grow(list: &mut Vec<Event>, lp: u32, memory: Option<&LpMemory>) {
-    let _home = memory.map(|memory| memory.enter(LpId::new(lp)));
+fn grow(list: &mut Vec<Event>, lp: LpId, memory: Option<&LpMemory>) {
+    let _home = memory.map(|memory| memory.enter(lp));
     let room = 2 * list.capacity().max(2);
     list.reserve_exact(room - list.len());
 }
@@ -133,7 +133,7 @@ mod tests {
 
     fn event(number: u64) -> Event {
         let key = EventKey::new(VirtualTime::ZERO, 0, LpId::new(0), number);
-        Event::new(key, 1, None, BufferId::new(7))
+        Event::new(key, LpId::new(1), None, BufferId::new(7))
     }
 
     /// A list that was nearly full is twice as large before it is live again; any other stays as it
@@ -146,7 +146,7 @@ mod tests {
             (0..mail).for_each(|number| halves.push(event(number), None, None));
             let mut expired = halves.0[1].exchange().expect("there is mail");
             assert_eq!(expired.mail.len() as u64, mail);
-            expired.renew(1, None);
+            expired.renew(LpId::new(1), None);
             capacities.push(expired.mail.capacity());
         }
         // Two lists take turns.
@@ -174,7 +174,7 @@ mod tests {
         let mut expired = halves.0[1].exchange().expect("there is mail");
         expired.mail = Vec::with_capacity(100);
         expired.mail.extend((0..100).map(event));
-        expired.renew(1, Some(&memory));
+        expired.renew(LpId::new(1), Some(&memory));
         // 200 descriptors of 32 bytes are small blocks, in the first segment as well.
         assert!(expired.mail.capacity() >= 200 && memory.segments() == [0, 1, 0]);
     }

@@ -44,7 +44,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         };
         let (history, lps) = (&self.log.history, &self.lps);
         let recent = (history.front()..history.back()).rev().filter(|&at| !history[at].undone);
-        let states = recent.filter_map(|at| lps.get(history[at].event.lp as usize));
+        let states = recent.filter_map(|at| lps.get(history[at].event.lp().index()));
         let time = || {
             let _platform = self.shared.memory.is_some().then(enter_platform);
             handling::time_copies(states.map(|lp| &lp.state))

@@ -7,7 +7,7 @@
 use warpline_core::Model;
 
 use super::{history::Record, worker::TimeWarpWorker};
-use crate::{pending::Entry, placement::LpPlace};
+use crate::{local_lp::LocalLp, pending::Entry, placement::LpPlace};
 
 /// Once in this many rounds of GVT: all records and all LPs are looked at.
 const EVERY: u64 = 8;
@@ -32,7 +32,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             from = Some(sent_from);
             if !undone {
                 debug_assert!(
-                    (event.lp as usize) < self.lps.len(),
+                    event.lp().index() < self.lps.len(),
                     "MOVE-A: the record of {event:?} is left, and its LP is not here"
                 );
                 debug_assert!(
@@ -52,9 +52,9 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     /// The LPs: each is where others look for it, and its last record is its own.
     fn check_lps(&self) {
         let history = &self.log.history;
-        for (index, lp) in (0..).zip(&self.lps) {
+        for (index, lp) in (0..).map(LocalLp::new).zip(&self.lps) {
             let place = self.sender.places[lp.id.index()];
-            let here = LpPlace { worker: self.sender.id, index };
+            let here = LpPlace { worker: self.sender.id, lp: index };
             debug_assert_eq!(place, here, "MOVE-B: {} is at worker {}", lp.id, self.me);
             let waits = self.aside.waiting.holds(index);
             debug_assert_eq!(
@@ -65,7 +65,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             );
             if history.is_live(lp.last) {
                 let Record { event, undone, .. } = &history[lp.last];
-                debug_assert!(event.lp == index && !undone, "HIST-A: {event:?} of {}", lp.id);
+                debug_assert!(event.lp() == index && !undone, "HIST-A: {event:?} of {}", lp.id);
                 debug_assert!(
                     waits || lp.last_time.to_bits() == event.time().to_bits(),
                     "TW-A: a straggler of {} would not be noticed",

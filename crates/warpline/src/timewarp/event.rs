@@ -11,6 +11,7 @@ use warpline_memory::{BUFFERS_MAX, BufferId};
 
 use crate::{
     event::{io_from_code, io_to_code},
+    local_lp::LocalLp,
     pending::Entry,
 };
 
@@ -23,9 +24,9 @@ const ANTI: u32 = 1 << 31;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) key: EventKey,
-    /// In mail and in notes of what was sent, the receiver's number; elsewhere its index among the
-    /// LPs of its worker (MOVE-A).
-    pub(super) lp: u32,
+    /// In mail and in notes of what was sent, the receiver's number ([`to`](Self::to)); elsewhere
+    /// its index among the LPs of its worker ([`lp`](Self::lp); MOVE-A).
+    receiver: u32,
     /// The buffer's number; above it the kind, and whether this is an anti-message.
     tag: u32,
 }
@@ -33,12 +34,25 @@ pub(super) struct Event {
 impl Event {
     /// Fills unused places.
     pub(super) const FILLER: Self =
-        Self { key: EventKey::new(VirtualTime::ZERO, 0, LpId::new(0), 0), lp: 0, tag: 0 };
+        Self { key: EventKey::new(VirtualTime::ZERO, 0, LpId::new(0), 0), receiver: 0, tag: 0 };
 
+    /// An event for an LP of any worker.
     #[inline]
-    pub(super) fn new(key: EventKey, lp: u32, io: Option<Io>, buffer: BufferId) -> Self {
+    pub(super) fn new(key: EventKey, to: LpId, io: Option<Io>, buffer: BufferId) -> Self {
         debug_assert!(buffer.get() < BUFFERS_MAX, "POOL-B: a number that does not fit");
-        Self { key, lp, tag: buffer.get() | io_to_code(io) << KIND_SHIFT }
+        Self { key, receiver: to.get(), tag: buffer.get() | io_to_code(io) << KIND_SHIFT }
+    }
+
+    /// The receiver of an event in mail or in a note of what was sent.
+    #[inline]
+    pub(super) const fn to(&self) -> LpId {
+        LpId::new(self.receiver)
+    }
+
+    /// The receiver of any other event, which is at its worker.
+    #[inline]
+    pub(super) const fn lp(&self) -> LocalLp {
+        LocalLp::new(self.receiver)
     }
 
     #[inline]
@@ -61,10 +75,16 @@ impl Event {
         }
     }
 
-    /// The same event, with the receiver's number or its index.
+    /// The same event, with the receiver's index at its worker.
     #[inline]
-    pub(super) const fn with_lp(self, lp: u32) -> Self {
-        Self { lp, ..self }
+    pub(super) const fn with_lp(self, lp: LocalLp) -> Self {
+        Self { receiver: lp.get(), ..self }
+    }
+
+    /// The same event, with the receiver's number.
+    #[inline]
+    pub(super) const fn with_to(self, to: LpId) -> Self {
+        Self { receiver: to.get(), ..self }
     }
 
     /// The anti-message that cancels this event.
@@ -98,7 +118,7 @@ impl Ord for Event {
     /// its place share the key, and perhaps the buffer.
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        self.key.cmp(&other.key).then((self.tag, self.lp).cmp(&(other.tag, other.lp)))
+        self.key.cmp(&other.key).then((self.tag, self.receiver).cmp(&(other.tag, other.receiver)))
     }
 }
 
@@ -111,7 +131,7 @@ impl PartialOrd for Event {
     #[inline]
     fn lt(&self, other: &Self) -> bool {
         self.key < other.key
-            || (self.key == other.key && (self.tag, self.lp) < (other.tag, other.lp))
+            || (self.key == other.key && (self.tag, self.receiver) < (other.tag, other.receiver))
     }
 }
 

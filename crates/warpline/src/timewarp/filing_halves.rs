@@ -2,7 +2,7 @@
 //!
 //! Called when a notice of such mail comes, and when an LP has moved.
 
-use warpline_core::Model;
+use warpline_core::{LpId, Model};
 
 use super::{
     bottom_halves::{BottomHalves, List},
@@ -13,20 +13,20 @@ use super::{
 impl<M: Model> TimeWarpWorker<'_, M> {
     /// A notice has come: files the mail of its LP, or sends the notice on its way.
     pub(super) fn take_notice(&mut self, halves: &BottomHalves, notice: Event) {
-        let place = self.sender.places[notice.lp as usize];
+        let place = self.sender.places[notice.to().index()];
         if place.worker == self.sender.id {
-            self.exchange_halves(halves, notice.lp);
+            self.exchange_halves(halves, notice.to());
         } else {
             self.pass_on(notice, place.worker);
         }
     }
 
     /// Files the mail of an LP of this worker, if there is some.
-    pub(super) fn exchange_halves(&mut self, halves: &BottomHalves, lp: u32) {
-        let Some(mut expired) = halves.0[lp as usize].exchange() else { return };
+    pub(super) fn exchange_halves(&mut self, halves: &BottomHalves, lp: LpId) {
+        let Some(mut expired) = halves.0[lp.index()].exchange() else { return };
         let List { mail, origins } = &mut *expired;
         for (place, &mail) in mail.iter().enumerate() {
-            debug_assert_eq!(mail.lp, lp, "HALF-A: mail of another LP: {mail:?}");
+            debug_assert_eq!(mail.to(), lp, "HALF-A: mail of another LP: {mail:?}");
             if mail.cancels().is_none() {
                 if let Some(&origin) = origins.get(place) {
                     self.sender.note_origin(&mail, origin);

@@ -159,7 +159,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             "{event:?} is not final"
         );
         if !std::mem::replace(delivered, true) {
-            let (event, id) = (*event, self.lps[event.lp as usize].id);
+            let (event, id) = (*event, self.lps[event.lp().index()].id);
             let from = self.sender_of(&event);
             let bytes = heap::of_message::<M>(self.store.buffers.get(event.buffer()));
             self.log.outputs.push((event.key, id, self.store.buffers.take(event.buffer(), from)));

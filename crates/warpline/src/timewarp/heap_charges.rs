@@ -23,7 +23,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         if !const { needs_drop::<M::Lp>() } {
             return true;
         }
-        let bytes = of_state(&self.lps[event.lp as usize].state);
+        let bytes = of_state(&self.lps[event.lp().index()].state);
         bytes == 0 || self.store.buffers.ensure_outside(bytes)
     }
 

@@ -8,7 +8,7 @@
 //! in the mail, too. Of several ranks, each leaves its part: nothing is on its way between them,
 //! because the run ends a round of GVT later.
 
-use warpline_core::{LpId, Model};
+use warpline_core::Model;
 
 use super::{event::Event, saving::Lp, shared::TimeWarpShared, turn::End, worker::TimeWarpWorker};
 use crate::{
@@ -36,7 +36,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         self.sender.pending.drain_into(&mut left);
         self.aside.waiting.drain_into(&mut left);
         for event in &mut left {
-            *event = event.with_lp(self.lps[event.lp as usize].id.get());
+            *event = event.with_to(self.lps[event.lp().index()].id);
         }
         left
     }
@@ -84,6 +84,6 @@ impl<M: Model> TimeWarpShared<M> {
         debug_assert!(event.cancels().is_none(), "CUT-A: an anti-message has no message");
         let message = self.arena.take(event.buffer());
         let message = Inline::store(Value(message), &mut Vec::new());
-        event::Event { key: event.key, to: LpId::new(event.lp), io: event.io(), message }
+        event::Event { key: event.key, to: event.to(), io: event.io(), message }
     }
 }

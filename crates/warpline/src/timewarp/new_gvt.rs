@@ -64,7 +64,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             return self.close(End::Interrupted);
         }
         if let Err(event) = self.relieve(outcome, advanced) {
-            self.fail_for_lack_of_buffers(self.lps[event.lp as usize].id, Some(event.key));
+            self.fail_for_lack_of_buffers(self.lps[event.lp().index()].id, Some(event.key));
             return self.end_as_failed();
         }
         self.clock.is_new = true;

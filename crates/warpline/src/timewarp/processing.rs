@@ -62,7 +62,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
                 return;
             }
             self.prefetch();
-            let in_order = event.time() > self.lps[event.lp as usize].last_time;
+            let in_order = event.time() > self.lps[event.lp().index()].last_time;
             if (in_order && event.is_ordinary()) || self.is_next(event, in_order) {
                 if FULL && !self.can_save(&event) {
                     self.put_off(event);
@@ -71,7 +71,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
                 self.handle::<FULL>(event);
                 *handled += 1;
                 if let Some(since) = timed {
-                    self.optional.meter.end(&mut self.lps[event.lp as usize].work, since);
+                    self.optional.meter.end(&mut self.lps[event.lp().index()].work, since);
                 }
             }
         }
@@ -94,7 +94,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         while self.sender.prefetched < PREFETCH_AHEAD
             && let Some(next) = self.sender.pending.upcoming(self.sender.prefetched)
         {
-            if let Some(lp) = self.lps.get(next.lp as usize) {
+            if let Some(lp) = self.lps.get(next.lp().index()) {
                 prefetch(lp);
             }
             self.store.buffers.prefetch(next.buffer());
@@ -130,8 +130,8 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             self.clock.gvt
         );
         debug_assert!(event.time() < self.shared.end, "{event:?} is not before the end");
-        debug_assert!(!self.aside.waiting.holds(event.lp), "WAIT-A: the LP of {event:?} waits");
-        let lp = &mut self.lps[event.lp as usize];
+        debug_assert!(!self.aside.waiting.holds(event.lp()), "WAIT-A: the LP of {event:?} waits");
+        let lp = &mut self.lps[event.lp().index()];
         debug_assert!(
             !self.log.history.is_live(lp.last) || self.log.history[lp.last].event.key <= event.key,
             "TW-A: {event:?} was not found to be a straggler"

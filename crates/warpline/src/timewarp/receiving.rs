@@ -32,16 +32,16 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     /// Files an event or an anti-message for an LP of this worker; any other goes on its way.
     #[inline]
     pub(super) fn file_mail(&mut self, mail: Event) {
-        let place = self.sender.places[mail.lp as usize];
+        let place = self.sender.places[mail.to().index()];
         if place.worker != self.sender.id {
             // It was not in the mail: an anti-message for an LP that was here when it was sent to.
             self.sender.fill_half(mail);
             return self.pass_on(mail, place.worker);
         }
         // Where a start was stopped, some LPs were never made, and nothing is handled any more.
-        let is_here = (place.index as usize) < self.lps.len() || self.flow.is_over();
+        let is_here = place.lp.index() < self.lps.len() || self.flow.is_over();
         debug_assert!(is_here, "MOVE-A: the LP is not here");
-        let mail = mail.with_lp(place.index);
+        let mail = mail.with_lp(place.lp);
         match mail.cancels() {
             None => self.sender.pending.insert(mail),
             Some(event) => self.aside.canceled.push(event),

@@ -24,7 +24,10 @@ use super::{
     shared::Mail,
     worker::TimeWarpWorker,
 };
-use crate::timeline::{Cause, Gauge, Phase, Recorder, Stamp};
+use crate::{
+    local_lp::LocalLp,
+    timeline::{Cause, Gauge, Phase, Recorder, Stamp},
+};
 
 impl<M: Model> TimeWarpWorker<'_, M> {
     fn recorder(&mut self) -> Option<&mut Recorder> {
@@ -105,7 +108,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     pub(super) fn recording_rollback(
         &mut self,
         cause: Cause,
-        (lp, to): (u32, Bound),
+        (lp, to): (LocalLp, Bound),
         event: Option<&Event>,
         undo: impl FnOnce(&mut Self),
     ) {
@@ -120,8 +123,8 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     }
 
     #[cold]
-    fn begin_rollback(&mut self, cause: Cause, (lp, to): (u32, Bound), event: Option<&Event>) {
-        let id = self.lps[lp as usize].id;
+    fn begin_rollback(&mut self, cause: Cause, (lp, to): (LocalLp, Bound), event: Option<&Event>) {
+        let id = self.lps[lp.index()].id;
         let Some(recorder) = self.recorder() else { return };
         recorder.begin_rollback(cause, id.get(), to.time());
         let Some(event) = event.filter(|_| !recorder.leaves_out()) else { return };
@@ -174,7 +177,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         if recorder.leaves_out() {
             return recorder.annihilated(0, 0, 0.0);
         }
-        let (identity, lp) = (self.identity(event), self.lps[event.lp as usize].id);
+        let (identity, lp) = (self.identity(event), self.lps[event.lp().index()].id);
         let time = event.key.time_value();
         self.recorder().into_iter().for_each(|one| one.annihilated(identity, lp.get(), time));
     }

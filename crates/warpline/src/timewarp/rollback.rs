@@ -10,30 +10,30 @@ use super::{
     costs::Part, event::Event, gvt::Bound, history::NONE, log_account::undo_writes,
     worker::TimeWarpWorker,
 };
-use crate::{pending::PendingSet, timeline::Cause};
+use crate::{local_lp::LocalLp, pending::PendingSet, timeline::Cause};
 
 impl<M: Model> TimeWarpWorker<'_, M> {
     /// Undoes every event of an LP at or after `to`. They become pending again, but for the one
     /// that is annihilated.
-    pub(super) fn roll_back(&mut self, lp: u32, to: Bound, annihilated: Option<&Event>) {
+    pub(super) fn roll_back(&mut self, lp: LocalLp, to: Bound, annihilated: Option<&Event>) {
         self.undo(lp, to, annihilated, false);
     }
 
     /// Undoes the event whose handler was cut off in its middle.
     pub(super) fn undo_cut_off(&mut self, event: &Event, annihilated: Option<&Event>) {
-        let (lp, to) = (event.lp, Bound(event.key.words()));
+        let (lp, to) = (event.lp(), Bound(event.key.words()));
         let undo = |worker: &mut Self| worker.undo(lp, to, annihilated, true);
         self.recording_rollback(Cause::CutOff, (lp, to), None, undo);
         self.cancel();
     }
 
-    fn undo(&mut self, lp: u32, to: Bound, annihilated: Option<&Event>, cut_off: bool) {
+    fn undo(&mut self, lp: LocalLp, to: Bound, annihilated: Option<&Event>, cut_off: bool) {
         if self.aside.waiting.holds(lp) {
             self.unblock(lp);
         }
         self.sender.costs.enter(Part::Rollback);
         debug_assert!(!self.log.handling, "a rollback within a handler");
-        let (mut at, mut first) = (self.lps[lp as usize].last, NONE);
+        let (mut at, mut first) = (self.lps[lp.index()].last, NONE);
         let before = self.statistics.rolled_back;
         let (gvt, changed_keys) = (self.clock.gvt, self.may_have_got_changed_keys());
         while self.log.history.is_live(at) && Bound(self.log.history[at].event.key.words()) >= to {
@@ -50,7 +50,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             );
             let record = &mut self.log.history[at];
             debug_assert!(!record.undone, "HIST-C: {:?} is undone twice", record.event);
-            debug_assert_eq!(record.event.lp, lp, "HIST-A: the chain leads to another LP");
+            debug_assert_eq!(record.event.lp(), lp, "HIST-A: the chain leads to another LP");
             debug_assert!(
                 Bound(record.event.key.words()) >= gvt || changed_keys,
                 "TW-C: {:?} was committed and is undone",
@@ -64,7 +64,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             (first, at) = (at, record.prev);
         }
         if first != NONE {
-            let (lp, history) = (&mut self.lps[lp as usize], &mut self.log.history);
+            let (lp, history) = (&mut self.lps[lp.index()], &mut self.log.history);
             let _application = self.sender.memory.map(|memory| memory.enter(lp.id));
             let (model, buffers) = (self.model, &mut self.store.buffers);
             let restored = if self.log.saving.is_logging() {
@@ -96,13 +96,12 @@ impl<M: Model> TimeWarpWorker<'_, M> {
 
     /// Undoes every event at or after `to`, of all LPs, and cancels what they sent.
     pub(super) fn roll_back_all(&mut self, to: Bound) {
-        for lp in 0..self.lps.len() {
-            let last = self.lps[lp].last;
+        for lp in (0..self.lps.len()).map(LocalLp::from_index) {
+            let last = self.lps[lp.index()].last;
             if self.log.history.is_live(last)
                 && Bound(self.log.history[last].event.key.words()) >= to
             {
                 self.statistics.secondary_rollbacks += 1;
-                let lp = lp as u32;
                 let undo = |worker: &mut Self| worker.roll_back(lp, to, None);
                 self.recording_rollback(Cause::Horizon, (lp, to), None, undo);
                 self.cancel();

@@ -45,6 +45,7 @@ use super::{
 use crate::{
     CheckpointInterval, StateSaving, StateSavingKind,
     handling::{Admission, Cause, Core, Handling},
+    local_lp::LocalLp,
     panics,
     tuning::Tuning,
 };
@@ -181,7 +182,7 @@ impl<M: Model> Saving<M> {
         debug_assert!(self.copies.len().is_power_of_two(), "SAVE-A: a record has no place");
         let place = at as usize & (self.copies.len() - 1);
         if FULL && let Some(sparse) = &mut self.sparse {
-            let copies = &mut sparse[history[at].event.lp as usize];
+            let copies = &mut sparse[history[at].event.lp().index()];
             if history.is_live(lp.last) {
                 history[lp.last].next = at;
                 copies.since += 1;
@@ -317,7 +318,7 @@ impl<M: Model> Saving<M> {
     /// before `first`. (Released records have none.)
     fn find_last_copy(&mut self, first: u64, history: &Ring<Record>) {
         let Some(sparse) = &mut self.sparse else { return };
-        let copies = &mut sparse[history[first].event.lp as usize];
+        let copies = &mut sparse[history[first].event.lp().index()];
         let (mut at, mut events) = (history[first].prev, 0);
         (copies.at, copies.since) = (first, BEFORE_COPY);
         while history.is_live(at) && history[at].event.io() != Some(Io::Blocking) {
@@ -398,7 +399,7 @@ impl<M: Model> Saving<M> {
     #[inline]
     pub(super) fn may_drop(&mut self, at: u64, history: &Ring<Record>, gvt: Bound) -> bool {
         let Some(sparse) = &mut self.sparse else { return true };
-        let copies = &mut sparse[history[at].event.lp as usize];
+        let copies = &mut sparse[history[at].event.lp().index()];
         if at < copies.released {
             return true;
         }
@@ -423,9 +424,9 @@ impl<M: Model> Saving<M> {
     }
 
     /// The next event of an LP will have a copy.
-    pub(super) fn copy_next(&mut self, lp: u32) {
+    pub(super) fn copy_next(&mut self, lp: LocalLp) {
         if let Some(sparse) = &mut self.sparse {
-            sparse[lp as usize].since = BEFORE_COPY;
+            sparse[lp.index()].since = BEFORE_COPY;
         }
     }
 

@@ -273,8 +273,7 @@ impl<M: Model, const FULL: bool> Sending<'_, '_, M, FULL> {
         message: impl Source<Message<M>>,
     ) {
         let Some(worker) = worker else {
-            let place = LpPlace { index: to.get(), ..place };
-            return self.sender.send_remote_event(key, place, io, &message.make());
+            return self.sender.send_remote_event(key, (place.worker, to), io, &message.make());
         };
         let Some(buffer) = self.fill(worker, message) else {
             let too_many = |most| Halt::Fault(Fault::TooManyIoSends { most });
@@ -282,11 +281,11 @@ impl<M: Model, const FULL: bool> Sending<'_, '_, M, FULL> {
             sender.cut_off.halt(sender.must_send.map_or(Halt::OutOfBuffers, too_many));
         };
         let sender = &mut *self.sender;
-        let event = Event::new(key, to.get(), io, buffer);
+        let event = Event::new(key, to, io, buffer);
         debug_assert!(event.cancels().is_none(), "a new event cancels another");
         sender.sent.push(event, place.worker);
         if place.worker == sender.id {
-            sender.pending.insert(event.with_lp(place.index));
+            sender.pending.insert(event.with_lp(place.lp));
         } else {
             sender.post::<FULL>(worker, event);
         }

@@ -16,20 +16,20 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     #[cold]
     pub(super) fn is_next(&mut self, event: Event, in_order: bool) -> bool {
         if !in_order {
-            if self.aside.waiting.holds(event.lp) {
+            if self.aside.waiting.holds(event.lp()) {
                 if self.aside.waiting.keep(event).is_ok() {
                     return false;
                 }
-                self.unblock(event.lp);
+                self.unblock(event.lp());
             }
-            let last = self.lps[event.lp as usize].last;
+            let last = self.lps[event.lp().index()].last;
             debug_assert!(
                 !self.log.history.is_live(last) || !self.log.history[last].undone,
                 "HIST-A: the last record of an LP is undone"
             );
             if self.log.history.is_live(last) && self.log.history[last].event.key > event.key {
                 self.statistics.primary_rollbacks += 1;
-                let (lp, to) = (event.lp, Bound(event.key.words()));
+                let (lp, to) = (event.lp(), Bound(event.key.words()));
                 let undo = |worker: &mut Self| worker.roll_back(lp, to, None);
                 self.recording_rollback(Cause::Straggler, (lp, to), Some(&event), undo);
                 self.cancel();

@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use warpline_core::Fault;
 
 use super::{event::Event, gvt::Bound};
+use crate::local_lp::LocalLp;
 
 /// Why an LP waits.
 #[derive(Debug)]
@@ -42,20 +43,20 @@ struct Blocked {
 
 /// The LPs of a worker that wait (the paper's I/O queue).
 #[derive(Debug, Default)]
-pub(super) struct Waiting(BTreeMap<u32, Blocked>);
+pub(super) struct Waiting(BTreeMap<LocalLp, Blocked>);
 
 impl Waiting {
     /// Makes the LP of `event` wait for it.
     pub(super) fn block(&mut self, event: Event, reason: Reason) {
         let blocked = Blocked { event, reason, later: Vec::new() };
-        let before = self.0.insert(event.lp, blocked);
+        let before = self.0.insert(event.lp(), blocked);
         debug_assert!(before.is_none(), "an LP waits for one event at a time");
     }
 
     /// Keeps an event for an LP that waits; returns it if it is earlier than the event that the LP
     /// waits for.
     pub(super) fn keep(&mut self, event: Event) -> Result<(), Event> {
-        match self.0.get_mut(&event.lp) {
+        match self.0.get_mut(&event.lp()) {
             Some(blocked) if event > blocked.event => {
                 blocked.later.push(event);
                 Ok(())
@@ -65,7 +66,7 @@ impl Waiting {
     }
 
     /// Ends the wait of an LP: hands out all its events, including the one that it waited for.
-    pub(super) fn unblock(&mut self, lp: u32, mut sink: impl FnMut(Event)) {
+    pub(super) fn unblock(&mut self, lp: LocalLp, mut sink: impl FnMut(Event)) {
         if let Some(blocked) = self.remove(lp) {
             debug_assert!(
                 blocked.later.iter().all(|later| later.key >= blocked.event.key),
@@ -78,17 +79,17 @@ impl Waiting {
 
     /// Takes out the event that its LP waits for, and ends the wait; false if it waits for another.
     pub(super) fn take(&mut self, event: &Event, sink: impl FnMut(Event)) -> bool {
-        if self.0.get(&event.lp).is_none_or(|blocked| blocked.event != *event) {
+        if self.0.get(&event.lp()).is_none_or(|blocked| blocked.event != *event) {
             return false;
         }
-        if let Some(blocked) = self.remove(event.lp) {
+        if let Some(blocked) = self.remove(event.lp()) {
             blocked.later.into_iter().for_each(sink);
         }
         true
     }
 
     /// The code of a tree is compiled here, not with each model.
-    fn remove(&mut self, lp: u32) -> Option<Blocked> {
+    fn remove(&mut self, lp: LocalLp) -> Option<Blocked> {
         self.0.remove(&lp)
     }
 
@@ -101,7 +102,7 @@ impl Waiting {
     }
 
     /// Whether an LP waits.
-    pub(super) fn holds(&self, lp: u32) -> bool {
+    pub(super) fn holds(&self, lp: LocalLp) -> bool {
         self.0.contains_key(&lp)
     }
 
@@ -111,7 +112,7 @@ impl Waiting {
 
     /// Takes out a later event of an LP that waits; false if it is none.
     pub(super) fn remove_later(&mut self, event: &Event) -> bool {
-        let Some(blocked) = self.0.get_mut(&event.lp) else { return false };
+        let Some(blocked) = self.0.get_mut(&event.lp()) else { return false };
         let place = blocked.later.iter().position(|later| later == event);
         place.map(|place| blocked.later.swap_remove(place)).is_some()
     }

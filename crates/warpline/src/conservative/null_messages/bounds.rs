@@ -16,6 +16,7 @@ use super::{
 use crate::{
     SynchronizationKind,
     event::{Buffer, Event, Message},
+    local_lp::LocalLp,
 };
 
 impl<M, B> NullMessageWorker<'_, M, B>
@@ -25,18 +26,18 @@ where
 {
     /// An event has arrived at an LP of this worker.
     #[inline]
-    pub(super) fn arrive(&mut self, local: usize, edge: EdgeId, arrived: ChannelEvent<B>) {
+    pub(super) fn arrive(&mut self, local: LocalLp, edge: EdgeId, arrived: ChannelEvent<B>) {
         let ChannelEvent { event, cause } = arrived;
         let at = ChannelTime::of(&event.key);
         let topology = self.shared.plan.topology();
         let ends = [topology.from(edge).0, topology.to(edge).0];
-        if [event.key.sender().get(), event.to.get()] != ends || at < self.lps[local].eit {
+        if [event.key.sender().get(), event.to.get()] != ends || at < self.lps[local.index()].eit {
             return self.refuse_arrival(local, ends, &event);
         }
         if self.remote.is_some() {
             self.reserve_for_remote(edge, &event);
         }
-        let lp = &mut self.lps[local];
+        let lp = &mut self.lps[local.index()];
         if lp.has_failed {
             self.graph.free(edge);
             self.guard(|_| drop(event));
@@ -58,8 +59,8 @@ where
     /// CMB-A: an event that arrives too early, or on a link that is not its own, shows a bug, here
     /// or at another rank.
     #[cold]
-    fn refuse_arrival(&self, local: usize, [from, to]: [u32; 2], event: &Event<B>) {
-        let (Event { key, to: receiver, .. }, eit) = (event, self.lps[local].eit);
+    fn refuse_arrival(&self, local: LocalLp, [from, to]: [u32; 2], event: &Event<B>) {
+        let (Event { key, to: receiver, .. }, eit) = (event, self.lps[local.index()].eit);
         self.abandon(NetError::Failed(format!(
             "CMB-A: the event {key:?} for {receiver:?} arrived on the link from LP {from} to \
              LP {to}, where nothing before {eit:?} may arrive"
@@ -92,25 +93,25 @@ where
         debug_assert_eq!(plan.worker_of(node), self.me, "CMB-A: a channel of another worker");
         let local = self.shared.local_of(node);
         // While another edge has the least bound, the EIT stays as it is.
-        if self.lps[local].lowest == Some(edge) {
+        if self.lps[local.index()].lowest == Some(edge) {
             self.find_eit(local, node);
         }
     }
 
     /// Computes the EIT of an LP, and which edge limits it.
-    fn find_eit(&mut self, local: usize, node: NodeId) {
+    fn find_eit(&mut self, local: LocalLp, node: NodeId) {
         let plan = &self.shared.plan;
         let bound_of = |edge: &EdgeId| self.channel_bounds[plan.place(*edge)];
         let lowest = plan.topology().incoming(node).iter().copied().min_by_key(bound_of);
         let eit = lowest.as_ref().map_or(ChannelTime::NEVER, bound_of);
 
-        self.lps[local].lowest = lowest;
+        self.lps[local.index()].lowest = lowest;
         self.raise_eit(local, eit);
     }
 
     /// Nothing arrives at an LP before this any more.
-    pub(super) fn raise_eit(&mut self, local: usize, eit: ChannelTime) {
-        let lp = &mut self.lps[local];
+    pub(super) fn raise_eit(&mut self, local: LocalLp, eit: ChannelTime) {
+        let lp = &mut self.lps[local.index()];
         if eit > lp.eit {
             lp.eit = eit;
             self.enqueue(local);
@@ -120,8 +121,8 @@ where
 
     /// Whether an LP may handle its next event.
     #[inline]
-    pub(super) fn is_ready(&self, local: usize) -> bool {
-        let lp = &self.lps[local];
+    pub(super) fn is_ready(&self, local: LocalLp) -> bool {
+        let lp = &self.lps[local.index()];
         let Some(Reverse(Waiting { event, .. })) = lp.pending.peek() else { return false };
         ChannelTime::of(&event.key) < lp.eit
             && event.key.time_value() < self.end
@@ -132,14 +133,14 @@ where
 
     /// Puts an LP into the queue of ready LPs, if it is ready.
     #[inline]
-    pub(super) fn enqueue(&mut self, local: usize) {
+    pub(super) fn enqueue(&mut self, local: LocalLp) {
         if self.is_ready(local) {
-            let lp = &mut self.lps[local];
+            let lp = &mut self.lps[local.index()];
             let at = lp.next();
             debug_assert!(at < lp.eit, "CMB-C: an LP is ready before its event is safe");
             if at < lp.queued {
                 lp.queued = at;
-                self.ready.push(at.as_ready(local as u32));
+                self.ready.push(at.as_ready(local));
             }
         }
     }

@@ -13,7 +13,7 @@
 use warpline_core::EventKey;
 use warpline_graph::ReadyNode;
 
-use crate::run::KeyBound;
+use crate::{local_lp::LocalLp, run::KeyBound};
 
 /// A virtual time and a step within it.
 ///
@@ -80,8 +80,8 @@ impl ChannelTime {
 
     /// An LP whose next event is here, for the scheduler.
     #[inline]
-    pub(super) const fn as_ready(self, local: u32) -> ReadyNode {
-        ReadyNode::new(local, f64::from_bits(self.time), self.step)
+    pub(super) const fn as_ready(self, local: LocalLp) -> ReadyNode {
+        ReadyNode::new(local.get(), f64::from_bits(self.time), self.step)
     }
 
     /// The position that an LP was ready for.

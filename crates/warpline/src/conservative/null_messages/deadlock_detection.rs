@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     event::{Buffer, Message},
+    local_lp::LocalLp,
     run::{FailureOrder, KeyBound, NEVER, ProgressMonitor},
 };
 
@@ -235,8 +236,8 @@ where
     /// EIT can rise, and the LP that can go on first does.
     fn recover(&mut self, least: ChannelTime) {
         self.renew_allowance();
-        for local in 0..self.lps.len() {
-            let lp = &self.lps[local];
+        for local in (0..self.lps.len()).map(LocalLp::from_index) {
+            let lp = &self.lps[local.index()];
             let eit = least.after(lp.lookahead);
             if !lp.outbox.is_empty() {
                 // Other outboxes may have places on their edges since the graph was frozen.

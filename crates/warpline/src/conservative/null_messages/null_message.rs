@@ -15,6 +15,7 @@ use super::{reports::REQUEST, worker::NullMessageWorker};
 use crate::{
     SynchronizationKind,
     event::{Buffer, Message},
+    local_lp::LocalLp,
     timeline::Phase,
 };
 
@@ -40,8 +41,8 @@ where
 
     /// An LP has had its turn: it sends null messages if it has to wait now.
     #[inline]
-    pub(super) fn finish_turn(&mut self, local: usize) {
-        if self.lps[local].is_queued() {
+    pub(super) fn finish_turn(&mut self, local: LocalLp) {
+        if self.lps[local.index()].is_queued() {
             return;
         }
         match self.shared.common.mode {
@@ -53,12 +54,12 @@ where
 
     /// Notes an LP, to look at it again when no LP is ready.
     #[inline]
-    pub(super) fn note_for_review(&mut self, local: usize) {
+    pub(super) fn note_for_review(&mut self, local: LocalLp) {
         let has_null_messages = self.has_null_messages();
-        let lp = &mut self.lps[local];
+        let lp = &mut self.lps[local.index()];
         if has_null_messages && !lp.is_in_review {
             lp.is_in_review = true;
-            self.review.push_back(local as u32);
+            self.review.push_back(local);
         }
     }
 
@@ -67,13 +68,15 @@ where
         let mut any = false;
         while self.ready.is_empty() && self.allowance > 0 {
             let Some(local) = self.review.pop_front() else { break };
-            let local = local as usize;
             if !any {
                 self.go_to(Phase::NullMessages);
             }
             any = true;
-            debug_assert!(self.lps[local].is_in_review, "LP {local} is in the review twice");
-            self.lps[local].is_in_review = false;
+            debug_assert!(
+                self.lps[local.index()].is_in_review,
+                "LP {local} is in the review twice"
+            );
+            self.lps[local.index()].is_in_review = false;
             match self.shared.common.mode {
                 SynchronizationKind::NullMessagesOnDemand => self.answer_and_request(local),
                 _ => self.send_null_messages(local),
@@ -84,12 +87,15 @@ where
     }
 
     /// Sends null messages to the receivers of an LP's events, if its null-message time has grown.
-    fn send_null_messages(&mut self, local: usize) {
-        let time = self.lps[local].unannounced(self.end);
+    fn send_null_messages(&mut self, local: LocalLp) {
+        let time = self.lps[local.index()].unannounced(self.end);
         if let Some(time) = time.filter(|_| !self.graph.is_freezing()) {
-            debug_assert!(time > self.lps[local].announced, "CMB-B: a time is announced again");
-            self.lps[local].announced = time;
-            self.lps[local].is_requested = false;
+            debug_assert!(
+                time > self.lps[local.index()].announced,
+                "CMB-B: a time is announced again"
+            );
+            self.lps[local.index()].announced = time;
+            self.lps[local.index()].is_requested = false;
             let node = self.node_of(local);
             let sent = self.graph.publish(node, time.to_words());
             self.tally.null_messages += sent as u64;
@@ -99,11 +105,11 @@ where
 
     /// On demand: answers LPs that wait for this one, and requests a null message from the LP that
     /// this one waits for.
-    fn answer_and_request(&mut self, local: usize) {
-        if self.lps[local].is_requested {
+    fn answer_and_request(&mut self, local: LocalLp) {
+        if self.lps[local.index()].is_requested {
             self.send_null_messages(local);
         }
-        let lp = &self.lps[local];
+        let lp = &self.lps[local.index()];
         // An LP with an event requests for itself; one that is requested does so for another LP.
         let waits = lp.is_requested || lp.next().is_before(self.end);
         let is_held_back = lp.outbox.is_empty() && lp.eit <= lp.next();
@@ -111,7 +117,7 @@ where
         if lp.has_failed || lp.requested_at == Some(lp.eit) {
             return;
         }
-        self.lps[local].requested_at = Some(self.lps[local].eit);
+        self.lps[local.index()].requested_at = Some(self.lps[local.index()].eit);
         self.allowance = self.allowance.saturating_sub(1);
         let sender = self.shared.plan.topology().from(edge);
         let home = self.shared.plan.worker_of(sender);
@@ -128,7 +134,7 @@ where
     pub(super) fn hear_request(&mut self, node: NodeId) {
         if self.shared.plan.worker_of(node) == self.me {
             let local = self.shared.local_of(node);
-            if let Some(lp) = self.lps.get_mut(local) {
+            if let Some(lp) = self.lps.get_mut(local.index()) {
                 lp.is_requested = true;
                 self.note_for_review(local);
             }

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     ConfigError, RunError, SynchronizationKind,
     event::{Buffer, Message},
+    local_lp::LocalLp,
     placement::links_from,
 };
 
@@ -56,10 +57,10 @@ impl<'m, M: Model, B: Buffer<Message<M>>> NullMessageShared<'m, M, B> {
         self.common.settings.engine.synchronization.schedule().unwrap_or_default()
     }
 
-    /// The place of an LP at its worker.
+    /// The index of an LP at its worker.
     #[inline]
-    pub(super) fn local_of(&self, node: NodeId) -> usize {
-        self.common.directory.place(LpId::new(node.0)).index as usize
+    pub(super) fn local_of(&self, node: NodeId) -> LocalLp {
+        self.common.directory.place(LpId::new(node.0)).lp
     }
 
     /// The edge from one LP to another one.

@@ -29,6 +29,7 @@ use crate::{
     cut::Cut,
     event::{Buffer, Event, Message},
     handling::{self, Cause, Core, Handling, Lp},
+    local_lp::LocalLp,
     panics,
     run::{FailureOrder, ProgressMonitor, threads},
     timeline::Phase,
@@ -80,7 +81,7 @@ pub(super) struct NullMessageWorker<'a, M: Model, B> {
     /// in here twice.
     pub(super) ready: ReadyNodes,
     /// LPs that may have to send or request null messages.
-    pub(super) review: VecDeque<u32>,
+    pub(super) review: VecDeque<LocalLp>,
     /// The null messages that may be sent until the next event is handled. Where there are no
     /// events, null-message times grow in small steps, and deadlock recovery is faster.
     pub(super) allowance: usize,
@@ -200,7 +201,7 @@ where
         } else {
             self.make_lps(monitor);
         }
-        for local in 0..self.lps.len() {
+        for local in (0..self.lps.len()).map(LocalLp::from_index) {
             self.enqueue(local);
             self.note_for_review(local);
         }
@@ -215,7 +216,7 @@ where
         debug_assert_eq!(self.lps.len(), self.residents().len(), "PLACE-A: an LP is missing");
         for event in cut.pending {
             let local = self.shared.local_of(NodeId(event.to.get()));
-            self.lps[local].pending.push(Reverse(Waiting { event, edge: None }));
+            self.lps[local.index()].pending.push(Reverse(Waiting { event, edge: None }));
         }
         (self.send_buffer.count, self.tally.pending, self.tally.peak) = (pending, pending, pending);
     }
@@ -242,7 +243,7 @@ where
                 let (Lp { state, core }, buffer) = (&mut lp, &mut worker.send_buffer);
                 handling::start(state, core, common.model, id, buffer, || monitor.cuts_off());
                 worker.lps.push(worker.linked(lp, id));
-                let local = worker.lps.len() - 1;
+                let local = LocalLp::from_index(worker.lps.len() - 1);
                 worker.deliver(local, ChannelTime::START);
             }
         });
@@ -288,7 +289,7 @@ where
         }
         while let Some(node) = self.graph.next_unblocked() {
             let local = self.shared.local_of(node);
-            if !self.lps[local].outbox.is_empty() {
+            if !self.lps[local.index()].outbox.is_empty() {
                 self.guard(|worker| worker.send_outbox(local, false));
                 self.enqueue(local);
                 self.note_for_review(local);
@@ -307,12 +308,12 @@ where
         let before = self.tally.committed;
         for _ in 0..SLICE_TURNS {
             let Some(node) = self.ready.pop() else { break };
-            let local = node.index as usize;
-            if self.lps[local].queued != ChannelTime::of_ready(&node) {
+            let local = LocalLp::new(node.index);
+            if self.lps[local.index()].queued != ChannelTime::of_ready(&node) {
                 continue;
             }
             self.tally.turns += 1;
-            self.lps[local].queued = ChannelTime::NEVER;
+            self.lps[local.index()].queued = ChannelTime::NEVER;
             self.take_turn(local, monitor);
             self.settle();
             self.enqueue(local);
@@ -361,7 +362,7 @@ where
     }
 
     /// Lets one LP handle some of the events that it may handle.
-    fn take_turn(&mut self, local: usize, monitor: &mut ProgressMonitor<'_, '_>) {
+    fn take_turn(&mut self, local: LocalLp, monitor: &mut ProgressMonitor<'_, '_>) {
         // What leaves a cut goes on to where the first LP is (CUT-A), however long that takes.
         let leaves_cut = self.shared.common.settings.leaves_cut;
         let is_sound = self.guard(|worker| {
@@ -369,14 +370,14 @@ where
                 if !worker.is_ready(local) || monitor.cuts_off() && !leaves_cut {
                     break;
                 }
-                let Some(Reverse(waiting)) = worker.lps[local].pending.pop() else { break };
+                let Some(Reverse(waiting)) = worker.lps[local.index()].pending.pop() else { break };
                 debug_assert!(worker.tally.pending > 0, "CMB-D: an event beyond the count");
                 worker.tally.pending -= 1;
                 worker.handle(local, waiting);
             }
         });
         if !is_sound {
-            self.lps[local].has_failed = true;
+            self.lps[local.index()].has_failed = true;
             self.guard(|worker| worker.send_buffer.sent.clear());
         }
     }
@@ -384,11 +385,11 @@ where
     /// Handles an event and commits it, frees its place on its edge, and sends what the handler has
     /// sent.
     #[inline]
-    fn handle(&mut self, local: usize, waiting: Waiting<B>) {
+    fn handle(&mut self, local: LocalLp, waiting: Waiting<B>) {
         let Waiting { event: Event { key, to, io, message }, edge } = waiting;
         debug_assert!(self.is_next(local, &key), "CMB-C: {to:?} handles {key:?} out of order");
         let (model, send_buffer) = (self.shared.common.model, &mut self.send_buffer);
-        let Lp { state, core: Core { rng, sent, digest } } = &mut self.lps[local].lp;
+        let Lp { state, core: Core { rng, sent, digest } } = &mut self.lps[local.index()].lp;
         (send_buffer.error_context.lp, send_buffer.error_context.event) = (Some(to), Some(key));
         let mut cx = Handling { cause: Cause::event(&key, to), rng, sent, sink: send_buffer };
         match io {
@@ -414,15 +415,15 @@ where
     }
 
     /// Whether an event of an LP is before its EIT and before all others that are pending.
-    fn is_next(&self, local: usize, key: &EventKey) -> bool {
-        let (at, lp) = (ChannelTime::of(key), &self.lps[local]);
+    fn is_next(&self, local: LocalLp, key: &EventKey) -> bool {
+        let (at, lp) = (ChannelTime::of(key), &self.lps[local.index()]);
         at < lp.eit && lp.pending.peek().is_none_or(|next| *key < next.0.event.key)
     }
 
     /// Sends what is in the send buffer. Events for edges that are full stay in the LP's outbox.
     #[inline]
-    fn deliver(&mut self, local: usize, cause: ChannelTime) {
-        let lp = &mut self.lps[local];
+    fn deliver(&mut self, local: LocalLp, cause: ChannelTime) {
+        let lp = &mut self.lps[local.index()];
         debug_assert!(lp.outbox.is_empty(), "an LP handles events that cannot send");
         for (edge, event) in self.send_buffer.sent.drain(..) {
             let Some(edge) = edge else {
@@ -442,8 +443,8 @@ where
     /// Sends what is in the outbox, as far as its edges have free places, or all of it to end a
     /// deadlock. Events on one edge keep their order, because an edge that is full stays full
     /// meanwhile.
-    pub(super) fn send_outbox(&mut self, local: usize, exceeds_capacity: bool) {
-        let lp = &mut self.lps[local];
+    pub(super) fn send_outbox(&mut self, local: LocalLp, exceeds_capacity: bool) {
+        let lp = &mut self.lps[local.index()];
         let cause = lp.outbox_cause;
         for _ in 0..lp.outbox.len() {
             let Some((edge, event)) = lp.outbox.pop_front() else { break };
@@ -489,7 +490,7 @@ where
     }
 
     /// An LP of this worker as a node of the event graph.
-    pub(super) fn node_of(&self, local: usize) -> NodeId {
-        NodeId(self.residents()[local].get())
+    pub(super) fn node_of(&self, local: LocalLp) -> NodeId {
+        NodeId(self.residents()[local.index()].get())
     }
 }

@@ -18,6 +18,7 @@
 
 use crate::{
     event::{Bucket, SpareChunks},
+    local_lp::LocalLp,
     ordered_slab::OrderedSlab,
     pending::Entry,
 };
@@ -120,17 +121,17 @@ impl<E: Entry> Calendar<E> {
     }
 
     /// Inserts the event that `make` makes. It is due in `window`, which is not before the current
-    /// block, and it is for the LP at place `local`.
+    /// block, and it is for the LP `local`.
     #[inline]
-    pub(super) fn insert(&mut self, window: u64, local: u32, make: impl FnOnce() -> E) {
+    pub(super) fn insert(&mut self, window: u64, local: LocalLp, make: impl FnOnce() -> E) {
         self.len += 1;
         let (block, place) = (window / BLOCK as u64, (window % BLOCK as u64) as usize);
         if block == self.block {
             debug_assert!(
-                ((local >> self.tile_bits) as usize) < self.tiles,
+                ((local.get() >> self.tile_bits) as usize) < self.tiles,
                 "CAL-A: LP {local} is in no tile"
             );
-            let bucket = place * self.tiles + (local >> self.tile_bits) as usize;
+            let bucket = place * self.tiles + (local.get() >> self.tile_bits) as usize;
             let bucket = &mut self.buckets[bucket];
             if bucket.is_empty() {
                 self.occupied[place / 64] |= 1 << (place % 64);
@@ -166,7 +167,7 @@ impl<E: Entry> Calendar<E> {
     }
 
     /// Opens `window`, the first one that has events, so that [`take`](Self::take) can take them.
-    pub(super) fn open(&mut self, window: u64, local_of: impl Fn(&E) -> u32) {
+    pub(super) fn open(&mut self, window: u64, local_of: impl Fn(&E) -> LocalLp) {
         debug_assert!(
             self.first().is_none_or(|first| first >= window),
             "CAL-B: {window} is not first"
@@ -205,7 +206,7 @@ impl<E: Entry> Calendar<E> {
     }
 
     /// Inserts all events of a bucket, and leaves its chunks empty.
-    pub(super) fn insert_all(&mut self, bucket: &mut Bucket<E>, local_of: impl Fn(&E) -> u32) {
+    pub(super) fn insert_all(&mut self, bucket: &mut Bucket<E>, local_of: impl Fn(&E) -> LocalLp) {
         for event in bucket.drain() {
             self.insert(self.grid.window(event.time()), local_of(&event), || event);
         }
@@ -264,7 +265,7 @@ mod tests {
         fn windows_come_in_order(delays in prop::collection::vec((times(), 0..4_usize), 1..800)) {
             let grid = Grid::new(0.1).expect("a lookahead");
             let (mut calendar, mut model) = (Calendar::new(grid, 10, 2), BTreeSet::new());
-            let local_of = |event: &At| event.1 as u32 % 10;
+            let local_of = |event: &At| LocalLp::new(event.1 as u32 % 10);
             let (mut bucket, mut over) = (Bucket::default(), 0);
             for (place, (delay, takes)) in delays.into_iter().enumerate() {
                 let event = At(grid.start(over) + delay, place);
@@ -283,7 +284,7 @@ mod tests {
                         let is_at = |(event, place)| bucket.get(place) == event;
                         prop_assert!(bucket.iter().zip(0..).all(is_at));
                         for event in bucket.drain() {
-                            prop_assert_eq!(local_of(&event) as usize / 4, tile);
+                            prop_assert_eq!(local_of(&event).index() / 4, tile);
                             prop_assert!(model.remove(&(window, event.1)));
                         }
                         calendar.reclaim(&mut bucket);

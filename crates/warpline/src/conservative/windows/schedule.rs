@@ -6,9 +6,12 @@
 
 use warpline_core::EventKey;
 
-use crate::event::{
-    Bucket,
-    by_lp::{self, Item, SortByLp},
+use crate::{
+    event::{
+        Bucket,
+        by_lp::{self, Item, SortByLp},
+    },
+    local_lp::LocalLp,
 };
 
 /// The item's event.
@@ -25,13 +28,13 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// Makes the schedule of a bucket. Its events are for the `lps` LPs from place `first` on;
-    /// `local_of` returns the place of an event's LP.
+    /// Makes the schedule of a bucket. Its events are for the `lps` LPs from index `first` on;
+    /// `local_of` returns the index of an event's LP.
     pub(super) fn plan<E>(
         &mut self,
         bucket: &Bucket<E>,
         [first, lps]: [usize; 2],
-        local_of: impl Fn(&E) -> u32,
+        local_of: impl Fn(&E) -> LocalLp,
     ) {
         self.sorted.clear();
         let item = |(event, place)| by_lp::item(local_of(event), place);

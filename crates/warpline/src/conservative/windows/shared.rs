@@ -9,6 +9,7 @@ use super::{super::common::Common, calendar::Grid, rank_barrier::RankBarrier};
 use crate::{
     ConfigError, EngineKind, RunError,
     event::{Bucket, Buffer, Event, Message},
+    local_lp::LocalLp,
     run::Barrier,
 };
 
@@ -72,10 +73,12 @@ impl<'m, M: Model, B: Buffer<Message<M>>> WindowShared<'m, M, B> {
         worker
     }
 
-    /// The place of an LP at its worker.
+    /// The index of an LP at its worker.
     #[inline]
-    pub(super) fn local_of(&self, lp: LpId) -> u32 {
-        if self.is_alone() { lp.get() } else { self.common.directory.place(lp).index }
+    pub(super) fn local_of(&self, lp: LpId) -> LocalLp {
+        debug_assert!(lp.index() < self.common.directory.lp_count(), "PLACE-A: {lp} has no place");
+        // A worker that has all LPs has each at its number.
+        if self.is_alone() { LocalLp::new(lp.get()) } else { self.common.directory.place(lp).lp }
     }
 
     /// Lets `work` use the mailbox from one worker to another one. The sender uses it before a

@@ -295,7 +295,7 @@ where
             let group = schedule.group(*at, |item| schedule::event(bucket, item).key);
             *at += group.len();
             let (local, began) = (by_lp::local(group[0]), measures.then(Instant::now));
-            let lp = &mut lps[local];
+            let lp = &mut lps[local.index()];
             let mut view = LpView { shared, lp, sender, left, tally };
             let mut items = group.iter().copied();
             let mut next = items.next();

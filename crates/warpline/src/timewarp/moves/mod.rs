@@ -132,7 +132,7 @@ pub(super) struct Moves {
     /// The batch that was announced in the last round.
     pub(super) announced: Option<Arc<[Move]>>,
     /// The LPs that are to come here, each with the mail that has come before it.
-    pub(super) awaited: BTreeMap<u32, Vec<Event>>,
+    pub(super) awaited: BTreeMap<LpId, Vec<Event>>,
     /// The first worker decides which LPs move.
     pub(super) planner: Option<Planner>,
 }
@@ -155,12 +155,12 @@ impl Moves {
     /// compiled here, not with each model.)
     pub(super) fn await_those_to(&mut self, me: usize, batch: &[Move]) {
         let to_me = batch.iter().filter(|one| one.to == me);
-        self.awaited.extend(to_me.map(|one| (one.lp.get(), Vec::new())));
+        self.awaited.extend(to_me.map(|one| (one.lp, Vec::new())));
     }
 
     /// An LP has come: returns its mail, if it was awaited.
     pub(super) fn end_wait(&mut self, lp: LpId) -> Option<Vec<Event>> {
-        self.awaited.remove(&lp.get())
+        self.awaited.remove(&lp)
     }
 
     /// The mail that is kept.

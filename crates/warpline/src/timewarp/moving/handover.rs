@@ -16,38 +16,38 @@ use warpline_core::{Io, Model, undo::Moves as UndoMoves};
 use warpline_memory::Block;
 
 use super::super::{gvt::Bound, history::NONE, moves::Package, worker::TimeWarpWorker};
-use crate::{pending::PendingSet, placement::LpPlace};
+use crate::{local_lp::LocalLp, pending::PendingSet, placement::LpPlace};
 
 /// What becomes of the LP with an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// It stays, with this index.
-    Stays(u32),
+    Stays(LocalLp),
     /// It leaves, in this package.
     Leaves(usize),
 }
 
 /// The fates of `count` LPs, of which those at `leaving` leave, in descending order.
-fn fates(count: usize, leaving: &[(u32, usize)]) -> Vec<Fate> {
+fn fates(count: usize, leaving: &[(LocalLp, usize)]) -> Vec<Fate> {
     debug_assert!(
         leaving.is_sorted_by(|one, next| one.0 > next.0),
         "the last LP takes the index of one that leaves: {leaving:?}"
     );
-    let mut now: Vec<u32> = (0..count as u32).collect();
-    let mut fates = vec![Fate::Stays(0); count];
+    let mut now: Vec<_> = (0..count).map(LocalLp::from_index).collect();
+    let mut fates = vec![Fate::Stays(LocalLp::default()); count];
     for (package, &(lp, _)) in leaving.iter().enumerate() {
-        now.swap_remove(lp as usize);
-        fates[lp as usize] = Fate::Leaves(package);
+        now.swap_remove(lp.index());
+        fates[lp.index()] = Fate::Leaves(package);
     }
     for (index, &before) in now.iter().enumerate() {
-        fates[before as usize] = Fate::Stays(index as u32);
+        fates[before.index()] = Fate::Stays(LocalLp::from_index(index));
     }
     fates
 }
 
 impl<M: Model> TimeWarpWorker<'_, M> {
     /// Hands over LPs, each by its index here, to other workers.
-    pub(super) fn hand_over(&mut self, mut leaving: Vec<(u32, usize)>) {
+    pub(super) fn hand_over(&mut self, mut leaving: Vec<(LocalLp, usize)>) {
         debug_assert!(self.aside.canceled.is_empty(), "MOVE-A: what is canceled has indices");
         let Some(moves) = &self.shared.moves else { return };
         let since = moves.time();
@@ -55,7 +55,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         self.sender.flush();
         last_first(&mut leaving);
         let fates = fates(self.lps.len(), &leaving);
-        for (lp, &fate) in (0..).zip(&fates) {
+        for (lp, &fate) in (0..).map(LocalLp::new).zip(&fates) {
             if fate != Fate::Stays(lp) && self.aside.waiting.holds(lp) {
                 self.unblock(lp);
             }
@@ -82,14 +82,15 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     }
 
     /// Takes out an LP with its records; the last LP gets its index.
-    fn pack(&mut self, index: u32) -> Package<M> {
-        let lp = self.lps.swap_remove(index as usize);
+    fn pack(&mut self, index: LocalLp) -> Package<M> {
+        let lp = self.lps.swap_remove(index.index());
         let copies = self.log.saving.remove_lp(index);
         let mut positions = Vec::new();
         let mut at = lp.last;
         while self.log.history.is_live(at) {
             debug_assert_eq!(
-                self.log.history[at].event.lp, index,
+                self.log.history[at].event.lp(),
+                index,
                 "HIST-A: a record of another LP"
             );
             positions.push(at);
@@ -102,7 +103,8 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             let is_there = self.take_back_buffer(at);
             let notes = self.log.history.sends(at, &self.sender.sent);
             let mut record = self.log.history[at].clone();
-            (record.event.lp, record.sent_from) = (lp.id.get(), sent.len() as u64);
+            record.event = record.event.with_to(lp.id);
+            record.sent_from = sent.len() as u64;
             record.delivered |= !is_there;
             saved.push(self.log.saving.take(at, record.copied));
             writes.push(self.take_writes(at));
@@ -111,11 +113,12 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             sent.extend(notes.map(|place| self.sender.sent.get(place)));
             self.log.history[at].undone = true;
         }
-        if let Some(last) = self.lps.get(index as usize) {
-            self.sender.note_place(last.id, LpPlace { worker: self.sender.id, index });
+        if let Some(last) = self.lps.get(index.index()) {
+            self.sender.note_place(last.id, LpPlace { worker: self.sender.id, lp: index });
             let mut at = last.last;
             while self.log.history.is_live(at) {
-                self.log.history[at].event.lp = index;
+                let event = &mut self.log.history[at].event;
+                *event = event.with_lp(index);
                 at = self.log.history[at].prev;
             }
         }
@@ -129,11 +132,11 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         let mut all = Vec::with_capacity(self.sender.pending.len());
         self.sender.pending.drain_into(&mut all);
         for event in all {
-            match fates[event.lp as usize] {
+            match fates[event.lp().index()] {
                 Fate::Stays(lp) => self.sender.pending.insert(event.with_lp(lp)),
                 Fate::Leaves(package) => {
                     let package = &mut packages[package];
-                    package.pending.push(event.with_lp(package.lp.id.get()));
+                    package.pending.push(event.with_to(package.lp.id));
                     if self.sender.is_recorded() {
                         package.origins.push(self.sender.origin(&event));
                     }
@@ -146,7 +149,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     pub(super) fn take_in(&mut self, package: Package<M>) {
         package.check();
         let Package { mut lp, copies, records, positions, saved, writes, sent, .. } = package;
-        let (index, back) = (self.lps.len() as u32, self.log.history.back());
+        let (index, back) = (LocalLp::from_index(self.lps.len()), self.log.history.back());
         let (mut last, mut moved) = (NONE, UndoMoves::default());
         let (mut saved, mut writes) = (saved.into_iter(), writes.into_iter());
         for (number, record) in records.iter().enumerate() {
@@ -181,7 +184,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         lp.last = last;
         let id = lp.id;
         self.lps.push(lp);
-        self.sender.note_place(id, LpPlace { worker: self.sender.id, index });
+        self.sender.note_place(id, LpPlace { worker: self.sender.id, lp: index });
         for event in &package.pending {
             self.sender.pending.insert(event.with_lp(index));
         }
@@ -194,7 +197,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         let kept = self.optional.moves.end_wait(id);
         debug_assert!(kept.is_some(), "MOVE-B: {id:?} was not awaited");
         if let Some(halves) = &self.shared.halves {
-            return self.exchange_halves(halves, id.get());
+            return self.exchange_halves(halves, id);
         }
         for mail in kept.unwrap_or_default() {
             self.file_mail(mail);
@@ -203,6 +206,6 @@ impl<M: Model> TimeWarpWorker<'_, M> {
 }
 
 /// Sorts LPs and where they go: without the type of the model, so that it is compiled once.
-fn last_first(leaving: &mut [(u32, usize)]) {
+fn last_first(leaving: &mut [(LocalLp, usize)]) {
     leaving.sort_unstable_by(|a, b| b.cmp(a));
 }

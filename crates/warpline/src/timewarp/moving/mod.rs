@@ -192,8 +192,8 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         for &Move { lp, to } in batch.iter().filter(|one| one.to != self.me) {
             let place = &mut places[lp.index()];
             if place.worker == me {
-                debug_assert!((place.index as usize) < self.lps.len(), "MOVE-B: {lp} is not here");
-                leaving.push((place.index, to));
+                debug_assert!(place.lp.index() < self.lps.len(), "MOVE-B: {lp} is not here");
+                leaving.push((place.lp, to));
             }
             place.worker = self.shared.directory.global(to);
         }
@@ -219,7 +219,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     /// or passed on.
     #[cold]
     pub(super) fn pass_on(&mut self, mail: Event, to: WorkerId) {
-        if let Some(kept) = self.optional.moves.awaited.get_mut(&mail.lp) {
+        if let Some(kept) = self.optional.moves.awaited.get_mut(&mail.to()) {
             return kept.push(mail);
         }
         self.statistics.passed_on += 1;

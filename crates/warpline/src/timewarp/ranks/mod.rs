@@ -50,7 +50,7 @@ use super::{
     worker::TimeWarpWorker,
 };
 use crate::{
-    placement::{LpPlace, WorkerId},
+    placement::WorkerId,
     run::{FailureOrder, Ranks},
 };
 
@@ -60,14 +60,14 @@ impl<M: Model> TimeWarpSender<'_, M> {
     pub(super) fn send_remote_event(
         &mut self,
         key: EventKey,
-        to: LpPlace,
+        (worker, to): (WorkerId, LpId),
         io: Option<Io>,
         message: &Message<M>,
     ) {
         let Some(remote) = &mut self.remote else { return no_ranks() };
-        let event = Event::new(key, to.index, io, remote.outgoing.next_serial());
-        self.send_remote(to.worker, event, Some(message));
-        self.sent.push(event, to.worker);
+        let event = Event::new(key, to, io, remote.outgoing.next_serial());
+        self.send_remote(worker, event, Some(message));
+        self.sent.push(event, worker);
         self.costs.leave(Part::Send);
     }
 

@@ -195,8 +195,8 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             return Filed { is_new, has_buffer: false };
         };
         self.store.buffers.charge_outside(bytes);
-        let lp = self.shared.directory.place(message.to).index;
-        let event = Event::new(message.key, lp, message.io, buffer);
+        let lp = self.shared.directory.place(message.to).lp;
+        let event = Event::new(message.key, message.to, message.io, buffer).with_lp(lp);
         let is_new = remote.incoming.arrived.insert(name, event).is_none();
         self.sender.pending.insert(event);
         Filed { is_new, has_buffer: true }
@@ -240,7 +240,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     pub(in crate::timewarp) fn first_of_backlog(&self) -> Option<Event> {
         let backlog = &self.sender.remote.as_ref()?.incoming.backlog;
         let (_, message) = backlog.first()?;
-        let lp = self.shared.directory.place(message.to).index;
-        Some(Event::new(message.key, lp, message.io, BufferId::new(0)))
+        let lp = self.shared.directory.place(message.to).lp;
+        Some(Event::new(message.key, message.to, message.io, BufferId::new(0)).with_lp(lp))
     }
 }

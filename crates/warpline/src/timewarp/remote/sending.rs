@@ -17,7 +17,7 @@ use crate::{
     settings::{Settings, TimeWarp},
     timewarp::event::Event,
 };
-use warpline_core::{LpId, Wire};
+use warpline_core::Wire;
 
 /// The messages that a worker sends to other ranks.
 pub(in crate::timewarp) struct Outgoing<'r, T> {
@@ -69,7 +69,7 @@ impl<'r, T> Outgoing<'r, T> {
         debug_assert!(is_anti == payload.is_none(), "only an anti-message has no payload");
         let (key, serial, io) = (event.key, event.buffer().get(), event.io());
         // A remote event has the receiver's own number.
-        let message = RemoteMessage { color, serial, key, to: LpId::new(event.lp), io, payload };
+        let message = RemoteMessage { color, serial, key, to: event.to(), io, payload };
         let sent = self.outbox.put(to, |bytes| message.write(bytes, &self.wire));
         self.note(sent);
         self.since_cut[to.rank] += 1;

@@ -12,6 +12,7 @@ use super::{
     },
     BEFORE_COPY, Copies, Saving,
 };
+use crate::local_lp::LocalLp;
 
 /// What is saved of an LP before one event.
 #[derive(Debug)]
@@ -60,8 +61,8 @@ impl<M: Model> Saving<M> {
     }
 
     /// Removes the LP with this index; the last one gets its index.
-    pub(in super::super) fn remove_lp(&mut self, lp: u32) -> SparseCopies {
-        SparseCopies(self.sparse.as_mut().map(|sparse| sparse.swap_remove(lp as usize)))
+    pub(in super::super) fn remove_lp(&mut self, lp: LocalLp) -> SparseCopies {
+        SparseCopies(self.sparse.as_mut().map(|sparse| sparse.swap_remove(lp.index())))
     }
 
     /// Adds an LP after the last one. Its records are at other positions now, which `position`

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use warpline_core::LpId;
 use warpline_memory::Buffers;
 
 use super::super::{
@@ -156,8 +157,8 @@ impl Places {
         }
         let worker = &mut workers[me];
         let buffers = &worker.store.buffers;
-        let ids: Vec<u32> = worker.lps.iter().map(|lp| lp.id.get()).collect();
-        let named = |event: Event| event.with_lp(ids[event.lp as usize]);
+        let ids: Vec<LpId> = worker.lps.iter().map(|lp| lp.id).collect();
+        let named = |event: Event| event.with_to(ids[event.lp().index()]);
         for event in moving(shared, me, |lp| lp.events().copied().collect::<Vec<_>>()).concat() {
             self.add(me, buffers, event, "on its way with its LP");
         }
@@ -304,7 +305,7 @@ fn check_chains(worker: &TimeWarpWorker<'_, Toy>, gvt: Bound) {
             if record.copied || worker.log.saving.is_logging() {
                 needs_copy = None;
             }
-            assert!(record.event.lp as usize == index && !record.undone, "HIST-A: {record:?}");
+            assert!(record.event.lp().index() == index && !record.undone, "HIST-A: {record:?}");
             let last = !history.is_live(record.prev);
             assert!(last || record.prev < at, "HIST-A: {record:?}");
             let ordered = last || history[record.prev].event.key <= record.event.key;
