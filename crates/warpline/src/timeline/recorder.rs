@@ -13,6 +13,7 @@
 //!   beginning.
 
 use serde::{Deserialize, Serialize};
+use warpline_core::LpId;
 use warpline_memory::Clock;
 
 use super::{Cause, Gauge, Phase};
@@ -203,8 +204,8 @@ impl Recorder {
     }
 
     /// LP `lp` is rolled back, to the virtual time `to`.
-    pub(crate) fn begin_rollback(&mut self, cause: Cause, lp: u32, to: f64) {
-        self.begin_about(Phase::Rollback(cause), lp, to);
+    pub(crate) fn begin_rollback(&mut self, cause: Cause, lp: LpId, to: f64) {
+        self.begin_about(Phase::Rollback(cause), lp.get(), to);
     }
 
     fn begin_about(&mut self, phase: Phase, lp: u32, time: f64) {
@@ -339,8 +340,8 @@ impl Recorder {
     }
 
     /// An event of that identity is annihilated before it was handled.
-    pub(crate) fn annihilated(&mut self, identity: u64, lp: u32, time: f64) {
-        self.note(Kind::Annihilated, identity, time, lp);
+    pub(crate) fn annihilated(&mut self, identity: u64, lp: LpId, time: f64) {
+        self.note(Kind::Annihilated, identity, time, lp.get());
     }
 
     /// A number is that much now.

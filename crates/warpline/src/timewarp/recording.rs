@@ -126,7 +126,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     fn begin_rollback(&mut self, cause: Cause, (lp, to): (LocalLp, Bound), event: Option<&Event>) {
         let id = self.lps[lp.index()].id;
         let Some(recorder) = self.recorder() else { return };
-        recorder.begin_rollback(cause, id.get(), to.time());
+        recorder.begin_rollback(cause, id, to.time());
         let Some(event) = event.filter(|_| !recorder.leaves_out()) else { return };
         match cause {
             Cause::AntiMessage => {
@@ -175,11 +175,11 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     pub(super) fn note_annihilated(&mut self, event: &Event) {
         let Some(recorder) = self.recorder() else { return };
         if recorder.leaves_out() {
-            return recorder.annihilated(0, 0, 0.0);
+            return recorder.annihilated(0, LpId::default(), 0.0);
         }
         let (identity, lp) = (self.identity(event), self.lps[event.lp().index()].id);
         let time = event.key.time_value();
-        self.recorder().into_iter().for_each(|one| one.annihilated(identity, lp.get(), time));
+        self.recorder().into_iter().for_each(|one| one.annihilated(identity, lp, time));
     }
 
     /// The same for one of another rank, which had no buffer here yet.
@@ -187,7 +187,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         let identity = identity_of(key_hash(key), Err(serial.into()));
         if let Some(recorder) = self.recorder() {
             recorder.tick();
-            recorder.annihilated(identity, lp.get(), key.time_value());
+            recorder.annihilated(identity, lp, key.time_value());
         }
     }
 

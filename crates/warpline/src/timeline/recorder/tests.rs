@@ -14,7 +14,7 @@ fn write_batch(recorder: &mut Recorder, at: u64) {
     recorder.open(at + 1, Phase::Rollback(Cause::Straggler), 3, 0.5);
     recorder.now = at + 1;
     recorder.cancels(7);
-    recorder.annihilated(8, 3, 0.5);
+    recorder.annihilated(8, LpId::new(3), 0.5);
     recorder.close_one(at + 2, 1, f64::NAN);
     recorder.close_one(at + 3, 64, 1.0);
 }
@@ -93,7 +93,7 @@ fn batches_end_waits() {
     assert!(!recorder.end_batch(5, 1.0) && !recorder.is_waiting());
     recorder.wait(Activity::NoEvents);
     recorder.propose_batch();
-    recorder.begin_rollback(Cause::Straggler, 0, 0.5);
+    recorder.begin_rollback(Cause::Straggler, LpId::new(0), 0.5);
     recorder.end(1, f64::NAN);
     recorder.end_batch(0, f64::NAN);
     recorder.close();
