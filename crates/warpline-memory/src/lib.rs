@@ -47,7 +47,7 @@ pub use pool::{
     BUFFERS_MAX, PairSizes, Parts, Pool, PoolKind, PoolPlan, Quota, Stamp, Ticket, UnknownPool,
     Worth,
 };
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_ends};
 pub use ring::{Consumer, Producer, ring};
 pub use standard_output::standard_output_was_closed;
 pub use trace::{BufferAccess, BufferAction, BufferTrace};

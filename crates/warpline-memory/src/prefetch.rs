@@ -6,6 +6,14 @@ pub fn prefetch<T>(place: &T) {
     prefetch_at(place);
 }
 
+/// The same for the last cache line of a value too: for one of up to two lines, which may begin
+/// anywhere in the first.
+#[inline(always)]
+pub fn prefetch_ends<T>(place: &T) {
+    prefetch_at(place);
+    prefetch_at(std::ptr::from_ref(place).wrapping_byte_add(size_of::<T>().saturating_sub(1)));
+}
+
 /// The same for an address at which there need not be anything.
 #[inline(always)]
 #[cfg_attr(

@@ -15,7 +15,7 @@ use std::{mem::needs_drop, time::Instant};
 use warpline_core::{
     CommitDigest, EventKey, Fault, Io, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime,
 };
-use warpline_memory::try_reserve_exact;
+use warpline_memory::{prefetch_ends, try_reserve_exact};
 
 use crate::{
     ConfigError, Details, EngineKind, HeapMemory, PendingKind, Progress, Report, RunError, Totals,
@@ -98,6 +98,11 @@ fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
     }
 }
 
+/// LPs that take less memory stay in the nearer caches: they need not be loaded ahead.
+const CACHED_MAX: usize = 256 << 10;
+/// The LP of the event that comes so many events later is being loaded.
+const PREFETCH_AHEAD: usize = 4;
+
 /// A run: the LPs, the pending events, and how far it has come.
 struct Sequential<'m, M: Model, B, S, X> {
     model: &'m M,
@@ -110,6 +115,8 @@ struct Sequential<'m, M: Model, B, S, X> {
     /// Where it stops for now: at the end of an interval, or of the run.
     bound: f64,
     committed: u64,
+    /// Whether the LPs take more memory than the nearer caches have.
+    prefetches: bool,
     /// What a monitor sees of a stage, and the events that were committed before it.
     board: Option<Board>,
     counted_before: u64,
@@ -156,6 +163,7 @@ where
         let peak_max = settings.memory.map_or(usize::MAX, |bytes| {
             usize::try_from(bytes / Self::event_bytes()).unwrap_or(usize::MAX)
         });
+        let prefetches = n * size_of::<Lp<M::Lp>>() > CACHED_MAX;
         Ok(Self {
             model,
             name,
@@ -180,6 +188,7 @@ where
             now: VirtualTime::ZERO,
             bound: settings.checked_end()?,
             committed: 0,
+            prefetches,
             board: None,
             counted_before: 0,
             settings: settings.clone(),
@@ -310,6 +319,12 @@ where
             if event.key.time_value() >= self.bound || self.execution.is_over(event.io) {
                 self.sender.pending.insert(event);
                 return Stopped::AtBound;
+            }
+            if self.prefetches
+                && let Some(later) = self.sender.pending.upcoming(PREFETCH_AHEAD)
+                && let Some(lp) = self.lps.get(later.to.index())
+            {
+                prefetch_ends(lp);
             }
             self.step(event);
         }

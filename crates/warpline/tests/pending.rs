@@ -500,6 +500,41 @@ fn a_growing_population_is_not_sorted_by_a_heap() {
     assert!(compared < 4 * popped, "{compared} comparisons for {popped} entries");
 }
 
+/// Follows what a set says of the entries that come.
+struct Hints;
+
+impl WithPending for Hints {
+    /// The hints, and those that were right.
+    type Output = (usize, usize);
+
+    fn with<P: PendingFamily>(self) -> (usize, usize) {
+        const AHEAD: usize = 4;
+        let (rng, mut set) = (random(), P::Set::<Counted>::default());
+        (0..3_000).for_each(|id| set.insert(Counted(Key::new(1000.0 * rng.uniform(), id))));
+        let mut hints = Vec::new();
+        let mut popped = Vec::new();
+        while let Some(Counted(key)) = set.pop() {
+            popped.push(key);
+            hints.push(set.upcoming(AHEAD).map(|entry| entry.0));
+        }
+        let said = hints
+            .iter()
+            .zip(&popped[AHEAD + 1..])
+            .filter_map(|(hint, key)| hint.map(|hint| hint == *key));
+        let right: Vec<_> = said.collect();
+        (right.len(), right.iter().filter(|&&right| right).count())
+    }
+}
+
+/// Engines load the LPs of the next events ahead: the default set says which those are, mostly.
+/// (Without hints, Time Warp has 0.63 of its rate on W3, and the sequential engine 0.7.)
+#[test]
+fn the_ladder_says_what_comes_next() {
+    let (hints, right) = PendingKind::Ladder.dispatch(Hints);
+    assert!(hints > 2_400, "{hints} hints for 3 000 entries");
+    assert_eq!(right, hints, "nothing is inserted meanwhile");
+}
+
 /// Time Warp: popped entries, and new ones, are inserted below the last popped time, repeatedly.
 #[test]
 fn inserts_below_the_last_popped() {

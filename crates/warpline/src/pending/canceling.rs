@@ -137,4 +137,9 @@ impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Canceling<Q, E> {
         );
         self.queue.count() - self.removed.count()
     }
+
+    #[inline]
+    fn upcoming(&self, distance: usize) -> Option<&E> {
+        self.queue.near(distance)
+    }
 }

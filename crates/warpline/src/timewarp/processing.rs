@@ -7,7 +7,7 @@
 //! The loop is compiled twice: see [`features`](super::features).
 
 use warpline_core::{Fault, Io, LogicalProcess, Model};
-use warpline_memory::{prefetch, switch_to_platform};
+use warpline_memory::{prefetch_ends, switch_to_platform};
 
 use super::{
     costs::Part, event::Event, gvt::Bound, saving::Lp, sending::Sending, waiting::Reason,
@@ -95,7 +95,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             && let Some(next) = self.sender.pending.upcoming(self.sender.prefetched)
         {
             if let Some(lp) = self.lps.get(next.lp().index()) {
-                prefetch(lp);
+                prefetch_ends(lp);
             }
             self.store.buffers.prefetch(next.buffer());
             self.sender.prefetched += 1;
