@@ -99,7 +99,7 @@ fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
 }
 
 /// LPs that take less memory stay in the nearer caches: they need not be loaded ahead.
-const CACHED_MAX: usize = 256 << 10;
+const CACHED_MAX: usize = 32 << 10;
 /// The LP of the event that comes so many events later is being loaded.
 const PREFETCH_AHEAD: usize = 4;
 

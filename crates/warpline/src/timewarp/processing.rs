@@ -19,9 +19,6 @@ use crate::{
     pending::{Entry, PendingSet},
 };
 
-/// How many events before its turn the LP of an event is loaded into the cache.
-const PREFETCH_AHEAD: usize = 4;
-
 impl<M: Model> TimeWarpWorker<'_, M> {
     /// Handles events, the least first, until a batch is full or none may be handled. Returns how
     /// many.
@@ -91,7 +88,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     #[inline]
     fn prefetch(&mut self) {
         self.sender.prefetched = self.sender.prefetched.saturating_sub(1);
-        while self.sender.prefetched < PREFETCH_AHEAD
+        while self.sender.prefetched < self.sender.prefetch_ahead
             && let Some(next) = self.sender.pending.upcoming(self.sender.prefetched)
         {
             if let Some(lp) = self.lps.get(next.lp().index()) {

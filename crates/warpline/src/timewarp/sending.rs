@@ -20,6 +20,7 @@ use super::{
     log_account,
     lp_memory::LpMemory,
     remote::Remote,
+    saving::Lp,
     shared::{Mail, TimeWarpShared},
 };
 use crate::{
@@ -44,8 +45,9 @@ pub(super) struct TimeWarpSender<'r, M: Model> {
     /// Where this worker takes the LPs to be. Workers share one table until an LP moves.
     pub(super) places: Arc<Vec<LpPlace>>,
     pub(super) pending: AnySet<Event>,
-    /// How many of the next events are on their way into the cache.
+    /// How many of the next events are on their way into the cache, and how many shall be.
     pub(super) prefetched: usize,
+    pub(super) prefetch_ahead: usize,
     pub(super) sent: SentLog,
     /// What the tracked fields of this worker's LPs were, for the records of the processed list.
     pub(super) undo_log: UndoLog,
@@ -73,6 +75,17 @@ pub(super) struct TimeWarpSender<'r, M: Model> {
     pub(super) remote: Option<Box<Remote<'r, Message<M>>>>,
 }
 
+/// So many events ahead LPs and messages are loaded into the cache,
+const PREFETCH_AHEAD: usize = 4;
+/// if the LPs of a worker take more memory than this, a part of the nearest cache, or messages have
+/// memory of their own.
+const CACHED_MAX: usize = 16 << 10;
+
+fn prefetch_ahead<M: Model>(shared: &TimeWarpShared<M>, me: usize) -> usize {
+    let lps = shared.directory.lps_of(me).len() * size_of::<Lp<M::Lp>>();
+    if lps > CACHED_MAX || size_of::<Message<M>>() > 0 { PREFETCH_AHEAD } else { 0 }
+}
+
 impl<'r, M: Model> TimeWarpSender<'r, M> {
     pub(super) fn new(shared: &'r TimeWarpShared<M>, me: usize, ranks: &'r Ranks<'r>) -> Self {
         let remote = shared.remote.as_ref();
@@ -86,6 +99,7 @@ impl<'r, M: Model> TimeWarpSender<'r, M> {
             places: shared.directory.places(),
             pending: AnySet::new(shared.settings.engine.pending),
             prefetched: 0,
+            prefetch_ahead: prefetch_ahead(shared, me),
             sent: SentLog::new(),
             undo_log: log_account::undo_log(shared, UndoLog::NONE + 1),
             open: (0..shared.workers()).map(|_| None).collect(),
