@@ -234,7 +234,7 @@ mod tests {
         assert!(
             (1..20).all(|number| !look(number << 20, if number % 3 == 0 { 1e-3 } else { 8e-8 }))
         );
-        assert!((20..30).map(|number| look(number << 20, 2e-6)).any(|wants| wants));
+        assert!((20..30).any(|number| look(number << 20, 2e-6)));
     }
 
     /// Who looks at every round would copy states more often than events do. A state that cannot
