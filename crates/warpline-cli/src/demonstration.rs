@@ -1,10 +1,7 @@
 //! What a command does that is called without a subcommand: a run that its author chose.
 //!
-//! Called by [`main`](crate::main), with what [`Application::demonstrating`] was given.
-
-use std::ffi::OsString;
-
-use crate::{Application, application::Request, failure::Failure, run};
+//! Called by [`run`](crate::run), with what
+//! [`Application::demonstrating`](crate::Application::demonstrating) was given.
 
 /// A run that a command makes if it is called without a subcommand, and what it says around it.
 ///
@@ -38,23 +35,14 @@ impl Demonstration {
         format!("Without a command, `{name}` simulates {}.", self.title)
     }
 
-    /// Makes the run, and says what to try next.
-    pub(crate) fn execute(&self, application: &Application) -> Result<(), Failure> {
-        let name = application.name();
+    /// What is said before the run.
+    pub(crate) fn before(&self, name: &str) -> String {
         let arguments = self.arguments.join(" ");
-        eprintln!("Simulating {}\n(the same as `{name} {arguments}`)\n", self.title);
-        let words: Vec<OsString> =
-            [name.as_str()].iter().chain(self.arguments).map(OsString::from).collect();
-        let matches = application.command().try_get_matches_from(&words)?;
-        if let Request::Run(params, args, _) = application.request(&matches)? {
-            run::execute(application, &words, &params, &args)?;
-        }
-        eprint!("{}", self.what_next(&name));
-        Ok(())
+        format!("Simulating {}\n(the same as `{name} {arguments}`)\n", self.title)
     }
 
     /// What to try next, with the explanations below each other.
-    fn what_next(&self, name: &str) -> String {
+    pub(crate) fn what_next(&self, name: &str) -> String {
         let width = self.next.iter().filter(|(_, what)| !what.is_empty());
         let width = width.map(|(arguments, _)| arguments.len()).max().unwrap_or(0);
         let mut text = format!("\nWhat to try next (`{name}` is `{}` here):\n", self.call);
@@ -92,6 +80,8 @@ mod tests {
                         \n  bank run a --long one\
                         \n\nThat is all.\n";
         assert_eq!(text, expected);
+        let before = "Simulating a bank\n(the same as `bank run bank`)\n";
+        assert_eq!(demonstration.before("bank"), before);
         assert_eq!(demonstration.help("bank"), "Without a command, `bank` simulates a bank.");
     }
 }

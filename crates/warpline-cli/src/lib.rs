@@ -125,9 +125,9 @@ impl Application {
         }
         let (words, matches) = configuration::parse(self, words)?;
         match self.request(&matches)? {
-            Request::None => {
-                self.demonstration.map_or(Ok(()), |demonstration| demonstration.execute(self))
-            }
+            Request::None => self
+                .demonstration
+                .map_or(Ok(()), |demonstration| run::demonstrate(self, &demonstration)),
             Request::Run(params, args, unread) => {
                 reads::refuse(unread)?;
                 run::execute(self, &words, &params, &args)

@@ -18,7 +18,8 @@ use warpline::{
 use warpline_models::catalog::{ModelParams, Prepared, RunSetup};
 
 use crate::{
-    Application,
+    Application, Demonstration,
+    application::Request,
     args::{CommonArgs, RunArgs, RunFormat},
     checkpoints::{self, Due},
     failure::Failure,
@@ -37,6 +38,23 @@ use crate::{
     trace::{Trace, Written},
     warm_up,
 };
+
+/// Makes the run of a demonstration, and says what to try next.
+pub(crate) fn demonstrate(
+    application: &Application,
+    demonstration: &Demonstration,
+) -> Result<(), Failure> {
+    let name = application.name();
+    eprintln!("{}", demonstration.before(&name));
+    let words: Vec<OsString> =
+        [name.as_str()].iter().chain(demonstration.arguments).map(OsString::from).collect();
+    let matches = application.command().try_get_matches_from(&words)?;
+    if let Request::Run(params, args, _) = application.request(&matches)? {
+        execute(application, &words, &params, &args)?;
+    }
+    eprint!("{}", demonstration.what_next(&name));
+    Ok(())
+}
 
 /// Runs the model, and writes the report.
 pub(crate) fn execute(

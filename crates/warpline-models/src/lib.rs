@@ -1,8 +1,8 @@
 //! Models shipped with Warpline.
 //!
 //! One file per model: its parameters (the same names on the command line, in configuration files
-//! and here), its LPs, its results with units. Each is a feature of this crate, and `shipped` is all
-//! of them. [`ALL`] is the list of those that were compiled.
+//! and here), its LPs, its results with units. Each is a feature of this crate, and `shipped` is
+//! all of them. [`ALL`] is the list of those that were compiled.
 //!
 //! | model | what it is | source |
 //! |---|---|---|

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! It is the whole command, `run` and `sweep` and all that they can do, for one of the models that
-//! Warpline ships (`pcs`, from the GTW paper), and so it builds in a fraction of the time. A command
-//! for a model of your own is as short: see `crates/warpline-cli/examples/bank.rs`.
+//! Warpline ships (`pcs`, from the GTW paper), and so it builds in a fraction of the time. A
+//! command for a model of your own is as short: see `crates/warpline-cli/examples/bank.rs`.
 
 #![forbid(unsafe_code)]
 

@@ -94,8 +94,8 @@ impl Choice {
         (self.every, self.measures.then_some(self.tuning))
     }
 
-    /// At a new GVT: measures again, if it is time to. `time` makes copies of states and returns how
-    /// many, and the seconds that took: for ever, if a copy panics.
+    /// At a new GVT: measures again, if it is time to. `time` makes copies of states and returns
+    /// how many, and the seconds that took: for ever, if a copy panics.
     pub(super) fn look(
         &mut self,
         is_by_field: bool,
