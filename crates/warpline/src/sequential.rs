@@ -25,7 +25,7 @@ use crate::{
     handling::{self, Admission, Cause, Core, CutOff, Halt, Handling, Lp},
     monitor::Board,
     panics,
-    pending::{AnyFamily, PendingFamily, PendingSet, family},
+    pending::{AnyFamily, PREFETCH_AHEAD, PendingFamily, PendingSet, family},
     settings::{self, Settings},
     watch::Watch,
 };
@@ -98,10 +98,8 @@ fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
     }
 }
 
-/// LPs that take less memory stay in the nearer caches: they need not be loaded ahead.
+/// LPs that take less memory stay in the nearest cache: they need not be loaded ahead.
 const CACHED_MAX: usize = 32 << 10;
-/// The LP of the event that comes so many events later is being loaded.
-const PREFETCH_AHEAD: usize = 4;
 
 /// A run: the LPs, the pending events, and how far it has come.
 struct Sequential<'m, M: Model, B, S, X> {
@@ -115,7 +113,7 @@ struct Sequential<'m, M: Model, B, S, X> {
     /// Where it stops for now: at the end of an interval, or of the run.
     bound: f64,
     committed: u64,
-    /// Whether the LPs take more memory than the nearer caches have.
+    /// Whether LPs are loaded ahead.
     prefetches: bool,
     /// What a monitor sees of a stage, and the events that were committed before it.
     board: Option<Board>,

@@ -18,11 +18,6 @@ pub(crate) struct Mean {
 }
 
 impl Mean {
-    /// That of one sample.
-    pub(crate) fn of(sample: Duration) -> Self {
-        Self { seconds: sample.as_secs_f64(), samples: 1 }
-    }
-
     pub(crate) fn add(&mut self, sample: Duration) {
         self.samples += 1;
         let weight = 1.0 / self.samples.min(64) as f64;

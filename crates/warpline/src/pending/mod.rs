@@ -87,6 +87,10 @@ pub trait PendingSet<E: Entry>: Default {
     }
 }
 
+/// Engines whose LPs do not stay in the nearest cache load the LP of the event that comes so many
+/// events later ([`upcoming`](PendingSet::upcoming)). With eight, W3 was a twentieth slower.
+pub(crate) const PREFETCH_AHEAD: usize = 4;
+
 /// A kind of pending set, for entries of any type.
 pub trait PendingFamily {
     /// The set for entries of type `E`.

@@ -144,7 +144,8 @@ impl Choice {
         self.measured.push(each);
         let mut sorted = self.measured.clone();
         sorted.sort_by(f64::total_cmp);
-        self.tuning.copy = Mean::of(Duration::from_secs_f64(sorted[sorted.len() / 2]));
+        self.tuning.copy = Mean::default();
+        self.tuning.copy.add(Duration::from_secs_f64(sorted[sorted.len() / 2]));
     }
 
     /// Whether sparse copies are much better than what saves a state now, at `each` seconds per

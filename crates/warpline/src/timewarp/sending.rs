@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     handling::{Admission, CutOff, Halt, Sink, Source},
-    pending::{AnySet, PendingSet},
+    pending::{AnySet, PREFETCH_AHEAD, PendingSet},
     placement::{LpPlace, WorkerId},
     run::Ranks,
     timeline::Stamp,
@@ -75,12 +75,11 @@ pub(super) struct TimeWarpSender<'r, M: Model> {
     pub(super) remote: Option<Box<Remote<'r, Message<M>>>>,
 }
 
-/// So many events ahead LPs and messages are loaded into the cache,
-const PREFETCH_AHEAD: usize = 4;
-/// if the LPs of a worker take more memory than this, a part of the nearest cache, or messages have
-/// memory of their own.
+/// LPs that take less memory leave the nearest cache room for records: they need not be loaded
+/// ahead.
 const CACHED_MAX: usize = 16 << 10;
 
+/// How many events ahead LPs and messages are loaded into the cache.
 fn prefetch_ahead<M: Model>(shared: &TimeWarpShared<M>, me: usize) -> usize {
     let lps = shared.directory.lps_of(me).len() * size_of::<Lp<M::Lp>>();
     if lps > CACHED_MAX || size_of::<Message<M>>() > 0 { PREFETCH_AHEAD } else { 0 }
