@@ -86,7 +86,7 @@ impl<T> Lists<T> {
 
     /// Appends an item. `make` makes it in its place: an item that is assembled elsewhere in small
     /// stores, and then copied by large loads, takes longer than all the rest.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, list: usize, make: impl FnOnce() -> T) {
         let Head { last, len } = self.heads[list];
         let item = len as usize % ITEMS;

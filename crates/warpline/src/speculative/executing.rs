@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use warpline_core::{Fault, Io, LogicalProcess, Model};
+use warpline_core::{EventKey, Fault, Io, LogicalProcess, Model};
 
 use super::{
     event::{Event, Parity},
@@ -25,10 +25,9 @@ use crate::{
     run::ProgressMonitor,
 };
 
-/// Lets an LP handle events, which come in the order of their keys, and what it sends itself within
-/// the window. Self-sent outputs go to `outputs`. A panic leaves `executed` as it was before the
-/// event.
-#[inline]
+/// Lets an LP handle events again, or late ones, which come in the order of their keys, and what it
+/// sends itself within the window. Self-sent outputs go to `outputs`. A panic leaves `executed` as
+/// it was before the event.
 pub(super) fn execute<'e, M: Model, B: Buffer<Message<M>> + 'e>(
     lp: &mut Lp<M::Lp>,
     events: impl Iterator<Item = &'e Event<B>>,
@@ -38,36 +37,52 @@ pub(super) fn execute<'e, M: Model, B: Buffer<Message<M>> + 'e>(
 ) {
     debug_assert!(sender.self_sent.is_empty(), "SPEC-A: another LP has sent that to itself");
     for event in events {
-        while let Some(own) = sender.self_sent.pop_if(|own| own.key < event.key) {
-            handle_own(lp, own, sender, outputs, executed);
-        }
-        handle(lp, event, sender, executed);
+        handle_own(lp, Some(event.key), sender, outputs, executed);
+        handle_apart(lp, event, sender, executed);
     }
-    while let Some(own) = sender.self_sent.pop() {
-        handle_own(lp, own, sender, outputs, executed);
-    }
+    handle_own(lp, None, sender, outputs, executed);
 }
 
-/// Lets an LP handle an event that it sent to itself within the window.
+/// Lets an LP handle the events that it sent to itself within the window, and which are before the
+/// next one.
+#[inline]
 fn handle_own<M: Model, B: Buffer<Message<M>>>(
     lp: &mut Lp<M::Lp>,
-    own: Event<B>,
+    next: Option<EventKey>,
     sender: &mut SpeculativeSender<'_, M, B>,
     outputs: &mut Vec<Event<B>>,
     executed: &mut Executed,
 ) {
-    debug_assert_eq!(own.to, own.key.sender(), "only an LP's events for itself are kept");
-    handle(lp, &own, sender, executed);
-    if own.io == Some(Io::NonBlocking) {
-        outputs.push(own);
-    } else {
-        own.message.into_iter().for_each(|message| sender.recycle(message));
+    while let Some(own) = sender.self_sent.pop_if(|own| next.is_none_or(|next| own.key < next)) {
+        debug_assert_eq!(own.to, own.key.sender(), "only an LP's events for itself are kept");
+        handle_apart(lp, &own, sender, executed);
+        if own.io == Some(Io::NonBlocking) {
+            outputs.push(own);
+        } else {
+            own.message.into_iter().for_each(|message| sender.recycle(message));
+        }
     }
 }
 
+/// Handles an event without putting all that it takes where it is called.
+#[inline(never)]
+fn handle_apart<M: Model, B: Buffer<Message<M>>>(
+    lp: &mut Lp<M::Lp>,
+    event: &Event<B>,
+    sender: &mut SpeculativeSender<'_, M, B>,
+    executed: &mut Executed,
+) {
+    handle::<M, B, true>(lp, event, sender, executed);
+}
+
 /// Lets an LP handle an event, or stops it if that has to wait until nothing can undo it.
-#[inline]
-fn handle<M: Model, B: Buffer<Message<M>>>(
+///
+/// There is a copy of the model's handler for each of the two places where this is called. A
+/// function that is called at one place is put there by the compiler, however large it is; with one
+/// handler for two places there is a call for each event, or not, by how the program is divided
+/// into units: 30 of 520 instructions (PHOLD).
+#[inline(always)]
+fn handle<M: Model, B: Buffer<Message<M>>, const IS_APART: bool>(
     lp: &mut Lp<M::Lp>,
     event: &Event<B>,
     sender: &mut SpeculativeSender<'_, M, B>,
@@ -89,14 +104,20 @@ fn handle<M: Model, B: Buffer<Message<M>>>(
     }
     let message = message.get();
     let Lp { state, core: Core { rng, sent, digest } } = lp;
+    let model = sender.shared.model;
     if io.is_none() {
-        let model = sender.shared.model;
         let cause = Cause::event(key, *to);
-        state.handle(model, message, &mut Handling { cause, rng, sent, sink: &mut *sender });
+        if IS_APART {
+            // Another type of sink, so another handler.
+            let sink = &mut &mut *sender;
+            state.handle(model, message, &mut Handling { cause, rng, sent, sink });
+        } else {
+            state.handle(model, message, &mut Handling { cause, rng, sent, sink: &mut *sender });
+        }
     } else {
         sender.has_outputs = true;
     }
-    digest.commit(key, M::Lp::fingerprint(sender.shared.model, message));
+    digest.commit(key, M::Lp::fingerprint(model, message));
     executed.events += 1;
 }
 
@@ -199,8 +220,13 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
             window.touch(local, lp, group.clone(), &mut sender.undo_log, is_sparse);
             *executed = Executed::default();
             *at += len;
-            let events = window.order[group].iter().map(|&item| &window.log[by_lp::place(item)]);
-            execute(lp, events, sender, &mut window.outputs, executed);
+            debug_assert!(sender.self_sent.is_empty(), "SPEC-A: another LP's own events");
+            for &item in &window.order[group] {
+                let event = &window.log[by_lp::place(item)];
+                handle_own(lp, Some(event.key), sender, &mut window.outputs, executed);
+                handle::<M, B, false>(lp, event, sender, executed);
+            }
+            handle_own(lp, None, sender, &mut window.outputs, executed);
             tally.processed += executed.events;
             window.executed(local, *executed);
             if let Some((began, outputs)) = began {

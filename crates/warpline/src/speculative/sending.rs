@@ -441,7 +441,7 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for SpeculativeSender<'_,
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn accept(
         &mut self,
         key: EventKey,
