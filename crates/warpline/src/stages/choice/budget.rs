@@ -29,8 +29,11 @@ const DONE_LEAST: f64 = 1e-6;
 /// What a trial may lose as a share of the time that is left: there is little to win near the end.
 const SHARE_OF_REST: f64 = 0.1;
 /// The same as a share of the time that has passed: a run may be over long before its end, where
-/// there is nothing left to do.
-const SHARE_OF_PAST: f64 = 0.25;
+/// there is nothing left to do, or have most of its events behind it, as an epidemic has.
+const SHARE_OF_PAST: f64 = 0.1;
+/// The same in the beginning, up to a time in seconds: the earlier a trial is, the more it can gain.
+const SHARE_OF_BEGINNING: f64 = 0.25;
+const BEGINNING_MOST: f64 = 5e-3;
 
 /// The account of a run's trials.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,8 +75,10 @@ impl Budget {
     /// What a trial may lose that begins now, if trials may lose this share of the run.
     pub(super) fn left(&self, share: f64) -> f64 {
         let left = share * self.foreseen + self.added - self.spent;
-        let most = (SHARE_OF_REST * (self.foreseen - self.time)).min(SHARE_OF_PAST * self.time);
-        left.min(most).max(0.0)
+        let of_beginning = (SHARE_OF_BEGINNING * self.time).min(BEGINNING_MOST);
+        let of_past = of_beginning.max(SHARE_OF_PAST * self.time);
+        let of_rest = SHARE_OF_REST * (self.foreseen - self.time);
+        left.min(of_past).min(of_rest).max(0.0)
     }
 
     /// A trial has lost this time.
@@ -128,10 +133,12 @@ mod tests {
         assert!((budget.left(0.02) - 0.001).abs() < 1e-12, "{budget:?}");
         budget.charge(0.1);
         assert_eq!(budget.left(0.02), 0.0);
-        // A long run that has just begun.
-        let mut budget = Budget::default();
-        budget.foresee(0.08, 0.0, 0.05);
-        assert!((budget.left(0.06) - 0.02).abs() < 1e-12, "{budget:?}");
+        // A long run that has just begun, and one that may have most of its events behind it.
+        for (time, left) in [(0.012, 0.003), (0.03, 0.005), (0.08, 0.008)] {
+            let mut budget = Budget::default();
+            budget.foresee(time, 0.0, 0.05);
+            assert!((budget.left(0.06) - left).abs() < 1e-12, "{budget:?}");
+        }
     }
 
     /// However often the rate changes, trials get no more than a share of the time for it.
