@@ -76,7 +76,12 @@ fn run_on(candidates: &[Candidate]) -> (CommitDigest, Vec<u64>) {
     let settings = Settings { end: f64::INFINITY, engine: Auto::default(), ..Settings::default() };
     let (ranks, parallel) = (Ranks::alone(), settings.parallel());
     let run = Run { model: &Growing, settings: parallel, ranks: &ranks, started: Instant::now() };
-    let deciding = Mutex::new(Deciding::on(candidates, Chooser::Trials, Balance::Off, 1));
+    let deciding = Mutex::new(Deciding::on(
+        candidates,
+        Chooser::Trials { is_shared: false, may_have_much: false },
+        Balance::Off,
+        1,
+    ));
     let begun = AtomicUsize::new(0);
     let begin_stage = || {
         // Ordering: Relaxed; a count of this thread.

@@ -83,12 +83,13 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     from: Option<Whole<M>>,
 ) -> Ended<M> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
-    let candidates = || {
-        let cores = (ranks.cores(), ranks.idle_cores());
-        Candidate::all(settings.engine.workers, cores, Traits::of(model), settings.end)
-    };
+    let (workers, idle) = (settings.engine.workers, ranks.idle_cores());
+    let candidates =
+        || Candidate::all(workers, (ranks.cores(), idle), Traits::of(model), settings.end);
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
-    let deciding = (Chooser::Trials, settings.engine.balance);
+    let may_have_much = Candidate::may_have_much(workers, idle, Traits::of(model));
+    let deciding =
+        (Chooser::Trials { is_shared: idle < workers, may_have_much }, settings.engine.balance);
     stages::carry_out::<M, B>(&run, from, deciding, &candidates, &mut engines, watch)
 }
 

@@ -79,8 +79,12 @@ fn run<B: Buffer<Note> + Send>(
     let ranks = Ranks::alone();
     let run =
         Run { model: toy, settings: settings.parallel(), ranks: &ranks, started: Instant::now() };
-    let deciding =
-        Mutex::new(Deciding::on(&candidates, Chooser::Trials, settings.engine.balance, 1));
+    let deciding = Mutex::new(Deciding::on(
+        &candidates,
+        Chooser::Trials { is_shared: false, may_have_much: true },
+        settings.engine.balance,
+        1,
+    ));
     let stages = Stages::new(&run, &candidates, &deciding);
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
     let (stopped, begun) = (AtomicBool::new(false), AtomicU64::new(0));

@@ -15,6 +15,9 @@ const LOOKAHEAD_LEAST: f64 = f64::MIN_POSITIVE;
 
 /// A worker with this number of LPs may have many events in a window.
 const LPS_EACH: usize = 256;
+/// It may have them later if there are fewer: as soon as many events are pending.
+const LPS_EACH_LEAST: usize = 32;
+const LPS_LEAST: usize = 512;
 
 /// What a model tells of itself before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +88,14 @@ impl Candidate {
             "a candidate would be tried twice: {all:?}"
         );
         all
+    }
+
+    /// Whether the first candidate with windows is worth its hand-over as soon as each of its
+    /// workers has many pending events, if the sequential engine begins.
+    pub(crate) const fn may_have_much(workers: usize, idle: usize, model: Traits) -> bool {
+        let Traits { lps, lookahead, copies_much } = model;
+        let is_large = lps >= LPS_LEAST && lps / LPS_EACH_LEAST >= workers;
+        workers > 1 && idle >= workers && is_large && (lookahead.is_some() || !copies_much)
     }
 
     /// One engine with this number of workers, and with fewer ones; or only with as many, if that
@@ -158,6 +169,13 @@ mod tests {
             "each worker has many LPs"
         );
         assert_eq!(names(1, 1 << 20, Some(0.5))[0], "sequential");
+        let may_have_much = |workers, lps, lookahead, copies_much| {
+            Candidate::may_have_much(workers, 16, Traits { lps, lookahead, copies_much })
+        };
+        assert!(may_have_much(16, 512, None, false) && may_have_much(2, 512, Some(1.0), true));
+        assert!(!may_have_much(2, 511, None, false) && !may_have_much(16, 511, None, false));
+        assert!(!may_have_much(17, 1 << 20, None, false), "a core is not idle");
+        assert!(!may_have_much(2, 1 << 20, None, true) && !may_have_much(1, 1 << 20, None, false));
         let large = Traits { lps: 1 << 20, lookahead: Some(0.5), copies_much: false };
         let beside_another = Candidate::all(2, (2, 1), large, 1e3);
         assert_eq!(beside_another[0].engine, EngineKind::Sequential);

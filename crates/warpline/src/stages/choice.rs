@@ -14,6 +14,7 @@ mod budget;
 mod density;
 mod hints;
 mod known;
+mod price;
 mod trial;
 
 use crate::Progress;
@@ -38,8 +39,6 @@ const GAP_LEAST: f64 = 1e-3;
 const SLICE_GAPS: f64 = 2.0;
 /// A hand-over is thought to take at least this time before the first one, in seconds.
 const HANDOVER_LEAST: f64 = 0.2e-3;
-/// And at least this time for each pending event: all of them move, to memory that is new.
-const HANDOVER_EACH: f64 = 100e-9;
 /// A trial goes on, and none begins, while the rate rises by this factor from slice to slice, or
 /// would do so in this number of hand-overs: the memory of a large model is slow while it is new.
 const RISE: f64 = 1.08;
@@ -67,6 +66,8 @@ const RETRY_MOST: f64 = 0.4;
 pub(crate) struct Choice {
     /// The first candidate is what the user named: another one has to be much faster.
     prefers_first: bool,
+    /// Other programs had the cores when the run began.
+    is_shared: bool,
     known: Vec<Known>,
     incumbent: usize,
     now: Now,
@@ -77,7 +78,7 @@ pub(crate) struct Choice {
     time: f64,
     committed: u64,
     /// When the first events were committed.
-    start: f64,
+    began: f64,
     /// What a hand-over takes.
     handover: f64,
     /// The rate of the incumbent as it has been for long; slices in a row that were far from it.
@@ -105,6 +106,7 @@ impl Choice {
         let known = Known { retry: RETRY_FIRST, workers: 1, ..Known::default() };
         Self {
             prefers_first: false,
+            is_shared: false,
             known: vec![known; candidates],
             incumbent: 0,
             now: Now::default(),
@@ -112,7 +114,7 @@ impl Choice {
             limit: 0.0,
             time: 0.0,
             committed: 0,
-            start: 0.0,
+            began: 0.0,
             handover: 0.0,
             steady: 0.0,
             odd_slices: 0,
@@ -132,6 +134,12 @@ impl Choice {
     /// and have to be much faster.
     pub(crate) fn preferring_the_first(candidates: usize) -> Self {
         Self { prefers_first: true, ..Self::new(candidates) }
+    }
+
+    /// The same on cores of which some have other work, or on cores that are all free.
+    pub(crate) fn on_shared_cores(mut self, is_shared: bool) -> Self {
+        self.is_shared = is_shared;
+        self
     }
 
     /// How many workers each candidate has, whether it has windows (its rate depends on how many
@@ -180,7 +188,7 @@ impl Choice {
     fn trial(&self) -> Option<Trial> {
         let best = self.known[self.incumbent].rate.filter(|&best| best > 0.0)?;
         let (asked, before) = (self.time, self.committed);
-        let (limit, way_back) = (self.limit, self.way());
+        let (limit, way_back) = (self.limit, self.way(self.incumbent));
         (self.next != self.incumbent).then_some(Trial { asked, before, best, limit, way_back })
     }
 
@@ -229,7 +237,7 @@ impl Choice {
         (self.time, self.committed) = (time, progress.committed_events);
         let virtual_time = progress.virtual_time.get();
         let done = virtual_time / progress.end.get();
-        self.budget.foresee(time, self.start, done);
+        self.budget.foresee(time, self.began, done);
         if self.next != self.now.candidate {
             // It was told to end already.
             return true;
@@ -271,19 +279,20 @@ impl Choice {
     fn begin_counting(&mut self) {
         self.now.slice = Some((self.time, self.committed));
         let handover = self.time - self.now.requested;
-        debug_assert!(handover >= 0.0, "a stage began before it was asked for");
+        debug_assert!(handover >= 0.0, "a stage began before it was requested");
         if self.now.is_again {
             // No trial has to pay for it.
             return;
         }
+        let without_start = handover - self.start(self.now.candidate);
         if self.now.before == 0 {
             // The run begins: LPs are made, and their first events, which takes longer than to move
             // them.
-            self.handover = HANDOVER_LEAST.max(handover / 3.0);
-            self.start = self.time;
+            self.handover = HANDOVER_LEAST.max(without_start / 3.0);
+            self.began = self.time;
             return;
         }
-        self.handover = handover.max(0.7 * self.handover);
+        self.handover = without_start.max(0.7 * self.handover);
         if self.now.trial.is_none() && self.trials > 0 {
             // The way back. The way to a trial is a part of what that loses.
             self.budget.charge(handover);
@@ -295,7 +304,7 @@ impl Choice {
         let [long, most] = if is_trial {
             [self.budget.foreseen() / 400.0, TRIAL_SLICE_MOST]
         } else {
-            [(self.time - self.start) / 10.0, SLICE_MOST]
+            [(self.time - self.began) / 10.0, SLICE_MOST]
         };
         // What one slice tells is worth less where rates vary.
         let steady = 1.0 + 4.0 * self.noise;
@@ -398,7 +407,7 @@ impl Choice {
         if self.lets_begin() {
             return true;
         }
-        let is_beginning = self.trials == 0 && self.time - self.start < GROWING_MOST;
+        let is_beginning = self.trials == 0 && self.time - self.began < GROWING_MOST;
         // Who comes back from a trial would have many more events to move.
         let before = std::mem::replace(&mut self.pending, self.told.pending);
         let is_growing = self.pending as f64 > RISE * before as f64;
@@ -457,11 +466,12 @@ impl Choice {
         }
         // If it is faster no more, that will be known.
         if let Some((fastest, _)) = self.fastest_other()
-            && self.lag.pays_for(self.way())
+            && self.lag.pays_for(self.way(fastest))
         {
             return Some((fastest, LIMIT * self.cost(fastest, best)));
         }
-        let left = self.budget.left(self.share());
+        let is_shared = self.is_shared || self.gap > GAP_LEAST;
+        let left = self.budget.left(self.share(), is_shared);
         let waiting = self.others().filter(|&number| {
             let known = &self.known[number];
             known.due <= self.time && known.may_reach(best, &self.told)
@@ -471,19 +481,6 @@ impl Choice {
         let due = |number: usize| self.known[number].due;
         let next = affordable.min_by(|&a, &b| due(a).total_cmp(&due(b)))?;
         Some((next, left.min(LIMIT * self.cost(next, best))))
-    }
-
-    /// What a trial will probably lose, hand-overs included.
-    fn cost(&self, candidate: usize, best: f64) -> f64 {
-        // One that was never tried is thought to be half as fast.
-        let rate = self.known[candidate].rate.unwrap_or(best / 2.0);
-        let lost = (1.0 - rate / best).max(0.1);
-        2.0 * self.way() + 2.0 * self.slice_length(true) * lost
-    }
-
-    /// What a hand-over would take now: as much as before, or more if more events are pending.
-    fn way(&self) -> f64 {
-        self.handover.max(HANDOVER_EACH * self.told.pending as f64)
     }
 
     /// The share of the run that trials may lose.

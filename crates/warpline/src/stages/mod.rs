@@ -65,8 +65,10 @@ pub(crate) struct Task<M: Model, B> {
 pub(crate) enum Chooser {
     /// The user named it: another candidate has to be much faster.
     User,
-    /// Nobody; what trials show decides.
-    Trials,
+    /// Nobody; what trials show decides. They may lose less where cores are shared with other
+    /// programs; and if a model may have much to do at any time, the first candidate with windows
+    /// takes over from the sequential engine before them, as soon as it has many events.
+    Trials { is_shared: bool, may_have_much: bool },
 }
 
 /// What decides how long stages are, and what they run on.
@@ -93,12 +95,16 @@ impl Deciding {
         assert!(count > 0, "nothing can run the model");
         let choice = match chooser {
             Chooser::User => Choice::preferring_the_first(count),
-            Chooser::Trials => Choice::new(count),
+            Chooser::Trials { is_shared, .. } => Choice::new(count).on_shared_cores(is_shared),
         };
         let choice = choice.between(|number| {
             let Candidate { engine, workers } = candidates[number];
             (workers, engine != EngineKind::Sequential, engine == EngineKind::Speculative)
         });
+        let choice = match chooser {
+            Chooser::Trials { may_have_much: true, .. } => choice.with_windows_waiting(),
+            _ => choice,
+        };
         let sharing = LoadSharing::new(balance, seed);
         let candidates = candidates.to_vec();
         Self { chooser, choice, sharing, candidates, limit: None, is_too_late: false }
@@ -361,7 +367,7 @@ impl Sums {
     /// chosen, what one of them says of itself is left out.
     fn remark(&self, candidates: &[Candidate], deciding: &Deciding, remarks: &mut Vec<String>) {
         let choice = &deciding.choice;
-        let chose_engines = deciding.chooser == Chooser::Trials;
+        let chose_engines = deciding.chooser != Chooser::User;
         if chose_engines {
             remarks.clear();
         }
@@ -418,7 +424,7 @@ mod tests {
     /// `auto` has the same as the speculative engine.)
     #[test]
     fn only_an_engine_that_was_named_is_preferred() {
-        assert!(tries(Chooser::Trials));
+        assert!(tries(Chooser::Trials { is_shared: false, may_have_much: false }));
         assert!(!tries(Chooser::User));
     }
 }

@@ -30,10 +30,11 @@ const DONE_LEAST: f64 = 1e-6;
 const SHARE_OF_REST: f64 = 0.1;
 /// The same as a share of the time that has passed: a run may be over long before its end, where
 /// there is nothing left to do, or have most of its events behind it, as an epidemic has.
-const SHARE_OF_PAST: f64 = 0.1;
-/// The same in the beginning, up to a time in seconds: the earlier a trial is, the more it can gain.
-const SHARE_OF_BEGINNING: f64 = 0.25;
-const BEGINNING_MOST: f64 = 5e-3;
+const SHARE_OF_PAST: f64 = 0.25;
+/// The same where other programs take their turns on the cores, after a time in seconds: there is
+/// less to win, and what a trial loses is known less well.
+const SHARE_OF_PAST_SHARED: f64 = 0.1;
+const SHARED_LEAST: f64 = 5e-3;
 
 /// The account of a run's trials.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,10 +74,12 @@ impl Budget {
     }
 
     /// What a trial may lose that begins now, if trials may lose this share of the run.
-    pub(super) fn left(&self, share: f64) -> f64 {
+    pub(super) fn left(&self, share: f64, is_shared: bool) -> f64 {
         let left = share * self.foreseen + self.added - self.spent;
-        let of_beginning = (SHARE_OF_BEGINNING * self.time).min(BEGINNING_MOST);
-        let of_past = of_beginning.max(SHARE_OF_PAST * self.time);
+        let mut of_past = SHARE_OF_PAST * self.time;
+        if is_shared {
+            of_past = of_past.min(SHARED_LEAST.max(SHARE_OF_PAST_SHARED * self.time));
+        }
         let of_rest = SHARE_OF_REST * (self.foreseen - self.time);
         left.min(of_past).min(of_rest).max(0.0)
     }
@@ -126,18 +129,21 @@ mod tests {
     fn what_is_left() {
         let mut budget = Budget::default();
         budget.foresee(0.2, 0.0, 0.2);
-        assert!((budget.left(0.02) - 0.02).abs() < 1e-12, "{budget:?}");
+        assert!((budget.left(0.02, false) - 0.02).abs() < 1e-12, "{budget:?}");
         budget.charge(0.015);
-        assert!((budget.left(0.02) - 0.005).abs() < 1e-12, "{budget:?}");
+        assert!((budget.left(0.02, false) - 0.005).abs() < 1e-12, "{budget:?}");
         budget.foresee(1.99, 1.0, 0.99);
-        assert!((budget.left(0.02) - 0.001).abs() < 1e-12, "{budget:?}");
+        assert!((budget.left(0.02, false) - 0.001).abs() < 1e-12, "{budget:?}");
         budget.charge(0.1);
-        assert_eq!(budget.left(0.02), 0.0);
+        assert_eq!(budget.left(0.02, false), 0.0);
         // A long run that has just begun, and one that may have most of its events behind it.
-        for (time, left) in [(0.012, 0.003), (0.03, 0.005), (0.08, 0.008)] {
+        for (time, left, shared) in
+            [(0.012, 0.003, 0.003), (0.04, 0.01, 0.005), (0.08, 0.02, 0.008)]
+        {
             let mut budget = Budget::default();
             budget.foresee(time, 0.0, 0.05);
-            assert!((budget.left(0.06) - left).abs() < 1e-12, "{budget:?}");
+            assert!((budget.left(0.06, false) - left).abs() < 1e-12, "{budget:?}");
+            assert!((budget.left(0.06, true) - shared).abs() < 1e-12, "{budget:?}");
         }
     }
 

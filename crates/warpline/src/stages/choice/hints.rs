@@ -2,7 +2,8 @@
 //!
 //! Where windows were to begin a run, but have few events at its start, an engine without windows
 //! takes their place, and they theirs again if there are enough events before anything was tried:
-//! an epidemic begins with a few infected. Called by [`stages`](crate::stages) before each look,
+//! an epidemic begins with a few infected. Where each of many workers has not that many LPs, they
+//! begin only then. Called by [`stages`](crate::stages) before each look,
 //! and by [`Choice`] after a slice.
 
 use super::{
@@ -17,6 +18,14 @@ pub(super) const PENDING_FEW: u64 = 1024;
 const LEFT_LEAST: f64 = 8e-3;
 
 impl Choice {
+    /// The same, but if the first candidate has no windows, those of the next one begin as soon as
+    /// they have many events.
+    pub(crate) fn with_windows_waiting(mut self) -> Self {
+        let is_next = self.known.get(1).is_some_and(|next| next.has_windows);
+        self.waiting = (is_next && !self.known[0].has_windows).then_some(1);
+        self
+    }
+
     /// Called before a look: what an engine tells of the work.
     pub(crate) fn note(&mut self, hint: Hint) {
         match hint {

@@ -74,6 +74,25 @@ fn windows_begin_when_they_have_events() {
     assert!((0.01..0.25).contains(&share), "{share}");
 }
 
+/// Where the sequential engine begins, the windows that wait for that begin as soon as there are
+/// enough events for each worker, without a trial. (Red without `with_windows_waiting`.)
+#[test]
+fn windows_wait_behind_the_sequential_engine() {
+    let first = |pending: u64| {
+        let choice = Choice::new(3).between(|number| ([1, 16, 16][number], number > 0, false));
+        let mut choice = choice.with_windows_waiting();
+        choice.begin_stage();
+        choice.note(Hint::Sequential { pending, copying: None });
+        let is_over = (1..=20).any(|step| {
+            let time = f64::from(step) * STEP;
+            choice.look(&progress(time, time * 10e6, 1e12))
+        });
+        (is_over, choice.begin_stage(), choice.trials())
+    };
+    assert_eq!(first(16 * PENDING_FEW), (true, 1, 0));
+    assert_eq!(first(16 * PENDING_FEW - 1), (false, 0, 0));
+}
+
 /// Who cannot win by what the incumbent shows is not tried; who may is. (Red if `may_reach` is
 /// always true, or forgets the number of workers.)
 #[test]
@@ -102,6 +121,19 @@ fn many_pending_events_are_not_moved_for_little() {
     assert_eq!(stages(1 << 20, 25e6), 1);
     assert!(stages(1 << 10, 25e6) > 1);
     assert!(stages(1 << 20, 500e6) > 1);
+}
+
+/// Where other programs have cores, a trial may lose a smaller part of the time so far: with so
+/// many events to move, the run is nearly over then. (Red without `on_shared_cores`.)
+#[test]
+fn dear_trials_are_later_on_shared_cores() {
+    let trials = |is_shared| {
+        let mut choice = Choice::new(2).on_shared_cores(is_shared);
+        choice.note(Hint::Sequential { pending: 300_000, copying: None });
+        play(choice, 20e6 * 1.2, 0.2e-3, steady(&[20e6, 5e6])).choice.trials()
+    };
+    assert!(trials(false) > 0);
+    assert_eq!(trials(true), 0);
 }
 
 /// Where a copy of a state takes much longer than an event, who copies is not tried: 300 ns before
