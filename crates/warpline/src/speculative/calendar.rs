@@ -29,12 +29,15 @@ const GROUP: u64 = SLOTS / 4;
 /// Groups with lists of their own; few in tests, likewise.
 const GROUPS: u64 = if cfg!(test) { 4 } else { 256 };
 
+/// Says of an event whether it stays.
+type Keep<'k, B> = dyn FnMut(&Event<B>) -> bool + 'k;
+
 /// Pending events by slot and tile.
 #[derive(Debug)]
 pub(super) struct Calendar<B> {
     tiles: usize,
-    /// By slot modulo [`SLOTS`], then by tile; then by group modulo [`GROUPS`]; then the events that
-    /// are never handled; then the anti-messages for groups, likewise.
+    /// By slot modulo [`SLOTS`], then by tile; then by group modulo [`GROUPS`]; then the events
+    /// that are never handled; then the anti-messages for groups, likewise.
     lists: Lists<Event<B>>,
     /// No event is in a slot before this one.
     first: u64,
@@ -190,18 +193,20 @@ impl<B> Calendar<B> {
         if until + GROUPS / 2 > self.grouped_until {
             self.annihilate_later();
             self.grouped_until = until + GROUPS;
-            let is_later = |event: &mut Event<B>| tile_of(event).0 / GROUP >= until + GROUPS;
-            near.extend(self.later.extract_if(.., |event| !is_later(event)));
+            let is_grouped = |event: &mut Event<B>| tile_of(event).0 / GROUP < until + GROUPS;
+            near.extend(self.later.extract_if(.., is_grouped));
         }
         self.len -= near.len() as u64;
         for event in near {
             let (slot, tile) = tile_of(&event);
             self.insert(slot, tile, || event);
         }
+        debug_assert!(until <= self.grouped_until, "SLOT-B: a near group is with the later ones");
     }
 
     /// Lets the anti-messages for a group take their events away.
     fn annihilate_group(&mut self, group: u64) {
+        debug_assert!(group < self.grouped_until, "SLOT-B: {group} has no list of its own");
         let (events, list) = (self.group(group), self.group_antis(group));
         if !self.lists.is_empty(list) {
             let mut antis = Vec::new();
@@ -221,8 +226,9 @@ impl<B> Calendar<B> {
     fn annihilate_in(
         &mut self,
         mut antis: Vec<Event<B>>,
-        retain: impl FnOnce(&mut Lists<Event<B>>, &mut Vec<Event<B>>, &mut dyn FnMut(&Event<B>) -> bool),
+        retain: impl FnOnce(&mut Lists<Event<B>>, &mut Vec<Event<B>>, &mut Keep<'_, B>),
     ) {
+        debug_assert!(self.antis >= antis.len() as u64, "SPEC-C: more anti-messages than came");
         self.antis -= antis.len() as u64;
         let (lists, later) = (&mut self.lists, &mut self.later);
         self.len -= annihilate_in(|keep| retain(lists, later, keep), &mut antis) as u64;
@@ -233,7 +239,8 @@ impl<B> Calendar<B> {
     /// their key comes into the same list (SPEC-C).
     pub(super) fn annihilate(&mut self) {
         if self.antis > 0 {
-            (0..GROUPS).for_each(|group| self.annihilate_group(group));
+            let groups = self.grouped_until - GROUPS..self.grouped_until;
+            groups.for_each(|group| self.annihilate_group(group));
             self.annihilate_later();
             let (never, antis) = (self.never(), std::mem::take(&mut self.never_antis));
             self.annihilate_in(antis, |lists, _, keep| lists.retain(never, keep));
@@ -397,7 +404,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each event is taken in its slot, once, unless it was cancelled, however late it is.
+        /// Each event is taken in its slot, once, unless it was canceled, however late it is.
         #[test]
         fn each_event_is_taken_in_its_slot(actions in prop::collection::vec(action(), 1..200)) {
             let mut calendar = Calendar::new(TILES);

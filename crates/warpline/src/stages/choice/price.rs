@@ -29,6 +29,7 @@ impl Choice {
 
     /// What it takes to start the threads of a candidate.
     pub(super) fn start(&self, candidate: usize) -> f64 {
+        debug_assert!(self.known[candidate].workers > 0, "a candidate without a worker");
         START_EACH * (self.known[candidate].workers - 1) as f64
     }
 }
