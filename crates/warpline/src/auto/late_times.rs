@@ -77,8 +77,8 @@ fn run_on(candidates: &[Candidate]) -> (CommitDigest, Vec<u64>) {
     let (ranks, parallel) = (Ranks::alone(), settings.parallel());
     let run = Run { model: &Growing, settings: parallel, ranks: &ranks, started: Instant::now() };
     let deciding = Mutex::new(Deciding::on(
-        candidates,
-        Chooser::Trials { is_shared: false, may_have_much: false },
+        &candidates.to_vec().into(),
+        Chooser::Trials { is_shared: false },
         Balance::Off,
         1,
     ));

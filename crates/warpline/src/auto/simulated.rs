@@ -81,11 +81,12 @@ fn run<B: Buffer<Note> + Send>(
         Run { model: toy, settings: settings.parallel(), ranks: &ranks, started: Instant::now() };
     let deciding = Mutex::new(Deciding::on(
         &candidates,
-        Chooser::Trials { is_shared: false, may_have_much: true },
+        Chooser::Trials { is_shared: false },
         settings.engine.balance,
         1,
     ));
-    let stages = Stages::new(&run, &candidates, &deciding);
+    let candidates = &*candidates.all;
+    let stages = Stages::new(&run, candidates, &deciding);
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
     let (stopped, begun) = (AtomicBool::new(false), AtomicU64::new(0));
     let dice = Arc::new(Mutex::new(dice));

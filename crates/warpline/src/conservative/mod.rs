@@ -111,7 +111,8 @@ fn run_with<M: Model, B: Buffer<Message<M>> + Send>(
         return execute::<M, B, WindowShared<'_, M, B>>(&run, &fewer, watch, mode, from);
     }
     let Conservative { workers, balance, .. } = settings.engine;
-    let candidates = || Candidate::of(EngineKind::Conservative, workers, ranks.cores(), balance);
+    let candidates =
+        || Candidate::of(EngineKind::Conservative, workers, ranks.cores(), balance).into();
     let mut alone = Alone { run: &run, settings };
     let deciding = (Chooser::User, balance);
     stages::carry_out::<M, B>(&run, from, deciding, &candidates, &mut alone, watch)

@@ -130,7 +130,8 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
 ) -> Ended<M> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let Speculative { workers, balance, .. } = settings.engine;
-    let candidates = || Candidate::of(EngineKind::Speculative, workers, ranks.cores(), balance);
+    let candidates =
+        || Candidate::of(EngineKind::Speculative, workers, ranks.cores(), balance).into();
     let mut alone = Alone { run: &run, settings, widths: FoundWidths::default() };
     let deciding = (Chooser::User, balance);
     stages::carry_out::<M, B>(&run, from, deciding, &candidates, &mut alone, watch)

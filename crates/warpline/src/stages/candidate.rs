@@ -43,6 +43,21 @@ pub(crate) struct Candidate {
     pub(crate) workers: usize,
 }
 
+/// What runs a model, in the order in which it is tried.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidates {
+    pub(crate) all: Vec<Candidate>,
+    /// Whether the first one with windows is worth its hand-over as soon as each of its workers has
+    /// many pending events, if the sequential engine begins.
+    pub(crate) may_have_much: bool,
+}
+
+impl From<Vec<Candidate>> for Candidates {
+    fn from(all: Vec<Candidate>) -> Self {
+        Self { all, may_have_much: false }
+    }
+}
+
 impl Candidate {
     /// All that can run a model until `end`, on at most this number of workers, in the order in
     /// which they are tried; `idle` of them may have a core of their own now.
@@ -59,7 +74,7 @@ impl Candidate {
         (cores, idle): (usize, usize),
         model: Traits,
         end: f64,
-    ) -> Vec<Self> {
+    ) -> Candidates {
         let Traits { lps, lookahead, copies_much } = model;
         let is_early = |lookahead| end.is_infinite() || end < LOOKAHEADS_MAX * lookahead;
         let is_conservative =
@@ -67,10 +82,12 @@ impl Candidate {
         let workers = uncrowded(workers, cores).min(lps.max(1));
         let mut all = Vec::new();
         let mut add = |engine, workers| all.push(Self { engine, workers });
-        let has_much = workers > 1
+        let suits = is_conservative || !copies_much;
+        let may_have_much = workers > 1
             && idle >= workers
-            && lps >= LPS_EACH * workers
-            && (is_conservative || !copies_much);
+            && lps >= LPS_LEAST.max(LPS_EACH_LEAST * workers)
+            && suits;
+        let has_much = may_have_much && lps >= LPS_EACH * workers;
         if !has_much {
             add(EngineKind::Sequential, 1);
         }
@@ -87,15 +104,7 @@ impl Candidate {
             (1..all.len()).all(|number| !all[..number].contains(&all[number])),
             "a candidate would be tried twice: {all:?}"
         );
-        all
-    }
-
-    /// Whether the first candidate with windows is worth its hand-over as soon as each of its
-    /// workers has many pending events, if the sequential engine begins.
-    pub(crate) const fn may_have_much(workers: usize, idle: usize, model: Traits) -> bool {
-        let Traits { lps, lookahead, copies_much } = model;
-        let is_large = lps >= LPS_LEAST && lps / LPS_EACH_LEAST >= workers;
-        workers > 1 && idle >= workers && is_large && (lookahead.is_some() || !copies_much)
+        Candidates { all, may_have_much }
     }
 
     /// One engine with this number of workers, and with fewer ones; or only with as many, if that
@@ -149,7 +158,7 @@ mod tests {
     fn candidates_in_their_order() {
         let names = |workers, lps, lookahead| {
             let model = Traits { lps, lookahead, copies_much: false };
-            let all = Candidate::all(workers, (8, 8), model, 1e3);
+            let all = Candidate::all(workers, (8, 8), model, 1e3).all;
             all.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(names(1, 100, None), ["sequential", "speculative with 1 worker"]);
@@ -170,16 +179,17 @@ mod tests {
         );
         assert_eq!(names(1, 1 << 20, Some(0.5))[0], "sequential");
         let may_have_much = |workers, lps, lookahead, copies_much| {
-            Candidate::may_have_much(workers, 16, Traits { lps, lookahead, copies_much })
+            let model = Traits { lps, lookahead, copies_much };
+            Candidate::all(workers, (16, 16), model, 1e3).may_have_much
         };
         assert!(may_have_much(16, 512, None, false) && may_have_much(2, 512, Some(1.0), true));
         assert!(!may_have_much(2, 511, None, false) && !may_have_much(16, 511, None, false));
-        assert!(!may_have_much(17, 1 << 20, None, false), "a core is not idle");
+        assert!(!may_have_much(17, 1 << 20, None, false), "a core has two workers");
         assert!(!may_have_much(2, 1 << 20, None, true) && !may_have_much(1, 1 << 20, None, false));
         let large = Traits { lps: 1 << 20, lookahead: Some(0.5), copies_much: false };
-        let beside_another = Candidate::all(2, (2, 1), large, 1e3);
+        let beside_another = Candidate::all(2, (2, 1), large, 1e3).all;
         assert_eq!(beside_another[0].engine, EngineKind::Sequential);
-        let first = |model| Candidate::all(2, (2, 2), model, 1e3)[0].engine;
+        let first = |model| Candidate::all(2, (2, 2), model, 1e3).all[0].engine;
         let heavy = Traits { copies_much: true, ..large };
         assert_eq!(first(heavy), EngineKind::Conservative, "which copies nothing");
         assert_eq!(first(Traits { lookahead: None, ..large }), EngineKind::Speculative);
@@ -192,7 +202,7 @@ mod tests {
         );
         let endless = |lookahead| {
             let model = Traits { lookahead: Some(lookahead), ..large };
-            Candidate::all(2, (2, 2), model, f64::INFINITY)[0].engine
+            Candidate::all(2, (2, 2), model, f64::INFINITY).all[0].engine
         };
         assert_eq!(endless(1e-12), EngineKind::Conservative, "times may be early");
         assert_eq!(endless(1e-310), EngineKind::Speculative, "1 cannot be divided by it");
@@ -221,7 +231,7 @@ mod tests {
         assert_eq!(names(EngineKind::TimeWarp, 2)[1], "timewarp with 1 worker");
         assert_eq!(names(EngineKind::Conservative, 2)[1], "conservative with 1 worker");
         let model = Traits { lps: 1 << 20, lookahead: Some(0.5), copies_much: false };
-        let all = Candidate::all(1000, (2, 2), model, 1e3);
+        let all = Candidate::all(1000, (2, 2), model, 1e3).all;
         assert!(all.iter().all(|candidate| candidate.workers <= 2), "{all:?}");
     }
 }

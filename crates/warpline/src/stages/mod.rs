@@ -35,7 +35,7 @@ use crate::{
     watch::{Hint, Progress, Watch},
 };
 use candidate::uncrowded;
-pub(crate) use candidate::{Candidate, Traits};
+pub(crate) use candidate::{Candidate, Candidates, Traits};
 pub(crate) use choice::Choice;
 
 /// Carries out stages on the engines of its candidates.
@@ -66,9 +66,8 @@ pub(crate) enum Chooser {
     /// The user named it: another candidate has to be much faster.
     User,
     /// Nobody; what trials show decides. They may lose less where cores are shared with other
-    /// programs; and if a model may have much to do at any time, the first candidate with windows
-    /// takes over from the sequential engine before them, as soon as it has many events.
-    Trials { is_shared: bool, may_have_much: bool },
+    /// programs.
+    Trials { is_shared: bool },
 }
 
 /// What decides how long stages are, and what they run on.
@@ -86,27 +85,25 @@ pub(crate) struct Deciding {
 impl Deciding {
     /// For a run on these candidates.
     pub(crate) fn on(
-        candidates: &[Candidate],
+        candidates: &Candidates,
         chooser: Chooser,
         balance: Balance,
         seed: u64,
     ) -> Self {
-        let count = candidates.len();
+        let Candidates { ref all, may_have_much } = *candidates;
+        let count = all.len();
         assert!(count > 0, "nothing can run the model");
         let choice = match chooser {
             Chooser::User => Choice::preferring_the_first(count),
-            Chooser::Trials { is_shared, .. } => Choice::new(count).on_shared_cores(is_shared),
+            Chooser::Trials { is_shared } => Choice::new(count).on_shared_cores(is_shared),
         };
         let choice = choice.between(|number| {
-            let Candidate { engine, workers } = candidates[number];
+            let Candidate { engine, workers } = all[number];
             (workers, engine != EngineKind::Sequential, engine == EngineKind::Speculative)
         });
-        let choice = match chooser {
-            Chooser::Trials { may_have_much: true, .. } => choice.with_windows_waiting(),
-            _ => choice,
-        };
+        let choice = if may_have_much { choice.with_windows_waiting() } else { choice };
         let sharing = LoadSharing::new(balance, seed);
-        let candidates = candidates.to_vec();
+        let candidates = all.clone();
         Self { chooser, choice, sharing, candidates, limit: None, is_too_late: false }
     }
 
@@ -144,7 +141,7 @@ pub(crate) fn carry_out<M: Model, B: Buffer<Message<M>>>(
     run: &Run<'_, M>,
     from: Option<Whole<M>>,
     (chooser, balance): (Chooser, Balance),
-    candidates: &dyn Fn() -> Vec<Candidate>,
+    candidates: &dyn Fn() -> Candidates,
     carrier: &mut dyn Carrier<M, B>,
     watch: &mut Watch<'_>,
 ) -> Ended<M> {
@@ -154,7 +151,6 @@ pub(crate) fn carry_out<M: Model, B: Buffer<Message<M>>>(
         Ok(candidates())
     };
     run.carry_out(make, |candidates, _| {
-        let candidates = &*candidates;
         let mut deciding = Deciding::on(candidates, chooser, balance, run.settings.seed);
         deciding.limit.clone_from(&watch.limit);
         let deciding = Arc::new(Mutex::new(deciding));
@@ -166,14 +162,14 @@ pub(crate) fn carry_out<M: Model, B: Buffer<Message<M>>>(
             }));
         }
         let begin_stage = || lock(&deciding).choice.begin_stage();
-        let stages = Stages::new(run, candidates, &deciding);
+        let stages = Stages::new(run, &candidates.all, &deciding);
         let outcome = stages.run(from.map(Whole::into_cut), watch, &begin_stage, carrier);
         watch.stage_end = None;
         let (mut stage, sums) = match outcome {
             Ok(done) => done,
             Err(failure) => return Outcome::failed(failure),
         };
-        sums.remark(candidates, &lock(&deciding), &mut stage.details.remarks);
+        sums.remark(&candidates.all, &lock(&deciding), &mut stage.details.remarks);
         let workers = run.settings.workers;
         let fewer = uncrowded(workers, run.ranks.cores());
         stage.details.remarks.extend(crowd::remark("worker", workers, fewer));
@@ -424,7 +420,7 @@ mod tests {
     /// `auto` has the same as the speculative engine.)
     #[test]
     fn only_an_engine_that_was_named_is_preferred() {
-        assert!(tries(Chooser::Trials { is_shared: false, may_have_much: false }));
+        assert!(tries(Chooser::Trials { is_shared: false }));
         assert!(!tries(Chooser::User));
     }
 }
