@@ -476,7 +476,8 @@ impl Choice {
             let known = &self.known[number];
             known.due <= self.time && known.may_reach(best, &self.told)
         });
-        let affordable = waiting.filter(|&number| self.cost(number, best) < left);
+        let is_worth = |&number: &usize| self.cost(number, best) < self.worth(number) * left;
+        let affordable = waiting.filter(is_worth);
         // One that was never tried has waited longest.
         let due = |number: usize| self.known[number].due;
         let next = affordable.min_by(|&a, &b| due(a).total_cmp(&due(b)))?;

@@ -23,7 +23,7 @@ pub(super) struct Known {
 
 /// A worker is at most this number of times as fast as one of the incumbent is while it handles
 /// events. (The sequential engine is 0.6 to 1.3 times as fast on W2, W3, W5 and W8.)
-const HANDLING_GAIN: f64 = 1.3;
+pub(super) const HANDLING_GAIN: f64 = 1.3;
 /// Who copies states spends a copy on this part of the events, at least: the others are not the
 /// first ones of their LP in a window. Sparse copies are fewer, but what they keep costs, too: on
 /// no model that was tried, with queues or tables in its states, were two workers faster than one.

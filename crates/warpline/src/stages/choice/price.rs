@@ -2,7 +2,10 @@
 //!
 //! Called by [`Choice`] before a trial and where one begins, all in seconds.
 
-use super::Choice;
+use super::{
+    Choice,
+    known::{HANDLING_GAIN, Known},
+};
 
 /// A hand-over is thought to take at least this time for each pending event: all of them move, to
 /// memory that is new.
@@ -25,6 +28,17 @@ impl Choice {
     /// are pending; and the start of its threads.
     pub(super) fn way(&self, candidate: usize) -> f64 {
         self.handover.max(HANDOVER_EACH * self.told.pending as f64) + self.start(candidate)
+    }
+
+    /// The part of what trials may lose that one of a candidate is worth. One worker with windows
+    /// is at most [`HANDLING_GAIN`] times as fast as the sequential engine, two twice that.
+    pub(super) fn worth(&self, candidate: usize) -> f64 {
+        debug_assert!(candidate != self.incumbent, "the incumbent is tried");
+        let gains = |workers: usize| 1.0 - 1.0 / (HANDLING_GAIN * workers as f64);
+        match (self.known[self.incumbent].has_windows, self.known[candidate]) {
+            (false, Known { has_windows: true, workers: 1, .. }) => gains(1) / gains(2),
+            _ => 1.0,
+        }
     }
 
     /// What it takes to start the threads of a candidate.

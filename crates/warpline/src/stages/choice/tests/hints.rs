@@ -136,6 +136,20 @@ fn dear_trials_are_later_on_shared_cores() {
     assert_eq!(trials(true), 0);
 }
 
+/// What a trial may lose is less where there is less to win: by one worker, in windows. (Red if all
+/// are worth the same.)
+#[test]
+fn dear_trials_of_one_worker_are_later() {
+    let trials = |workers| {
+        let mut choice =
+            Choice::new(2).between(|number| ([1, workers][number], number == 1, false));
+        choice.note(Hint::Sequential { pending: 300_000, copying: None });
+        play(choice, 20e6 * 1.2, 0.2e-3, steady(&[20e6, 5e6])).choice.trials()
+    };
+    assert!(trials(2) > 0);
+    assert_eq!(trials(1), 0);
+}
+
 /// Where a copy of a state takes much longer than an event, who copies is not tried: 300 ns before
 /// a quarter of the events make two workers slower than one that handles an event in 40 ns. (Red if
 /// `may_reach` leaves out copies, or counts them of those who make none.)
