@@ -49,6 +49,9 @@ pub(super) struct Calendar<B> {
     /// Anti-messages for later events, and for those that are never handled.
     later_antis: Vec<Event<B>>,
     never_antis: Vec<Event<B>>,
+    /// Kept for their memory: events that are near now, and anti-messages of a group.
+    near: Vec<Event<B>>,
+    antis_of_group: Vec<Event<B>>,
     /// An anti-message that has found no event.
     stray: Option<EventKey>,
     len: u64,
@@ -67,6 +70,8 @@ impl<B> Calendar<B> {
             later: Vec::new(),
             later_antis: Vec::new(),
             never_antis: Vec::new(),
+            near: Vec::new(),
+            antis_of_group: Vec::new(),
             stray: None,
             len: 0,
             antis: 0,
@@ -185,7 +190,7 @@ impl<B> Calendar<B> {
     fn approach(&mut self, tile_of: impl Fn(&Event<B>) -> (u64, usize)) {
         let (from, until) = (self.near_until / GROUP, near_until(self.first) / GROUP);
         self.near_until = near_until(self.first);
-        let mut near = Vec::new();
+        let mut near = std::mem::take(&mut self.near);
         for group in from..until.min(self.grouped_until) {
             self.annihilate_group(group);
             self.lists.move_to(self.group(group), &mut near);
@@ -194,14 +199,24 @@ impl<B> Calendar<B> {
             self.annihilate_later();
             self.grouped_until = until + GROUPS;
             let is_grouped = |event: &mut Event<B>| tile_of(event).0 / GROUP < until + GROUPS;
-            near.extend(self.later.extract_if(.., is_grouped));
+            let mut later = std::mem::take(&mut self.later);
+            later.extract_if(.., is_grouped).for_each(|event| self.move_in(event, &tile_of));
+            self.later = later;
         }
-        self.len -= near.len() as u64;
-        for event in near {
-            let (slot, tile) = tile_of(&event);
-            self.insert(slot, tile, || event);
-        }
+        near.drain(..).for_each(|event| self.move_in(event, &tile_of));
+        self.near = near;
         debug_assert!(until <= self.grouped_until, "SLOT-B: a near group is with the later ones");
+    }
+
+    /// Inserts an event that was taken from a list of later ones.
+    fn move_in(&mut self, event: Event<B>, tile_of: impl Fn(&Event<B>) -> (u64, usize)) {
+        let (slot, tile) = tile_of(&event);
+        debug_assert!(
+            slot / GROUP < self.grouped_until,
+            "SLOT-B: slot {slot} is a later one still"
+        );
+        self.len -= 1;
+        self.insert(slot, tile, || event);
     }
 
     /// Lets the anti-messages for a group take their events away.
@@ -209,30 +224,32 @@ impl<B> Calendar<B> {
         debug_assert!(group < self.grouped_until, "SLOT-B: {group} has no list of its own");
         let (events, list) = (self.group(group), self.group_antis(group));
         if !self.lists.is_empty(list) {
-            let mut antis = Vec::new();
+            let mut antis = std::mem::take(&mut self.antis_of_group);
             self.lists.move_to(list, &mut antis);
-            self.annihilate_in(antis, |lists, _, keep| lists.retain(events, keep));
+            self.annihilate_in(&mut antis, |lists, _, keep| lists.retain(events, keep));
+            self.antis_of_group = antis;
         }
     }
 
     fn annihilate_later(&mut self) {
         if !self.later_antis.is_empty() {
-            let antis = std::mem::take(&mut self.later_antis);
-            self.annihilate_in(antis, |_, later, keep| later.retain(keep));
+            let mut antis = std::mem::take(&mut self.later_antis);
+            self.annihilate_in(&mut antis, |_, later, keep| later.retain(keep));
+            self.later_antis = antis;
         }
     }
 
     /// Lets anti-messages take their events away, among those that `retain` goes through.
     fn annihilate_in(
         &mut self,
-        mut antis: Vec<Event<B>>,
+        antis: &mut Vec<Event<B>>,
         retain: impl FnOnce(&mut Lists<Event<B>>, &mut Vec<Event<B>>, &mut Keep<'_, B>),
     ) {
         debug_assert!(self.antis >= antis.len() as u64, "SPEC-C: more anti-messages than came");
         self.antis -= antis.len() as u64;
         let (lists, later) = (&mut self.lists, &mut self.later);
-        self.len -= annihilate_in(|keep| retain(lists, later, keep), &mut antis) as u64;
-        self.stray = antis.first().map(|anti| anti.key).or(self.stray);
+        self.len -= annihilate_in(|keep| retain(lists, later, keep), antis) as u64;
+        self.stray = antis.drain(..).map(|anti| anti.key).next().or(self.stray);
     }
 
     /// Lets the anti-messages that wait for that take their events away, before a second event of
@@ -242,8 +259,9 @@ impl<B> Calendar<B> {
             let groups = self.grouped_until - GROUPS..self.grouped_until;
             groups.for_each(|group| self.annihilate_group(group));
             self.annihilate_later();
-            let (never, antis) = (self.never(), std::mem::take(&mut self.never_antis));
-            self.annihilate_in(antis, |lists, _, keep| lists.retain(never, keep));
+            let (never, mut antis) = (self.never(), std::mem::take(&mut self.never_antis));
+            self.annihilate_in(&mut antis, |lists, _, keep| lists.retain(never, keep));
+            self.never_antis = antis;
         }
         debug_assert_eq!(self.antis, 0, "SPEC-C: an anti-message is left");
     }
