@@ -2,7 +2,7 @@
 //!
 //! Events are appended to the list of their slot and tile, in no order, and taken out once, when
 //! the window that has the slot is opened. Events of late slots wait in the list of their group of
-//! slots, until the group is near; those of late groups wait in one list, which is looked through
+//! slots, until the group is near; those of later groups wait in one list, which is sorted again
 //! now and then. So an event is moved three times at most, however late it is (Varghese and Lauck,
 //! *Hashed and Hierarchical Timing Wheels*, 1987: a wheel of slots and one of groups). Events that
 //! are due at the end of the run or later have a list of their own.
@@ -10,9 +10,11 @@
 //! # Invariants
 //!
 //! - **SLOT-A.** An event is in the list of its slot and tile if its slot is before `near_until`,
-//!   which is less than [`SLOTS`] and more than [`SLOTS`] - 2 [`GROUP`] slots after the first one.
+//!   which is at most [`SLOTS`] and more than [`SLOTS`] - [`GROUP`] slots after the first one.
 //! - **SLOT-B.** Any other one is in the list of its group if that is before `grouped_until`, or
-//!   else in the later list; and so are anti-messages, which therefore are where their events are.
+//!   else in that of the later ones. Its anti-message is in the list that belongs to that one.
+
+use std::mem;
 
 use warpline_core::EventKey;
 use warpline_memory::Lists;
@@ -28,16 +30,16 @@ const SLOTS: u64 = if cfg!(test) { 64 } else { 256 };
 const GROUP: u64 = SLOTS / 4;
 /// Groups with lists of their own; few in tests, likewise.
 const GROUPS: u64 = if cfg!(test) { 4 } else { 256 };
-
-/// Says of an event whether it stays.
-type Keep<'k, B> = dyn FnMut(&Event<B>) -> bool + 'k;
+/// The lists of events that are not near.
+const LATE_LISTS: usize = GROUPS as usize + 2;
 
 /// Pending events by slot and tile.
 #[derive(Debug)]
 pub(super) struct Calendar<B> {
     tiles: usize,
-    /// By slot modulo [`SLOTS`], then by tile; then by group modulo [`GROUPS`]; then the events
-    /// that are never handled; then the anti-messages for groups, likewise.
+    /// By slot modulo [`SLOTS`], then by tile; then by group modulo [`GROUPS`]; then the later
+    /// events, and those that are never handled; then the anti-messages for groups, for later
+    /// events and for those that are never handled.
     lists: Lists<Event<B>>,
     /// No event is in a slot before this one.
     first: u64,
@@ -45,13 +47,9 @@ pub(super) struct Calendar<B> {
     near_until: u64,
     /// The first group without a list of its own.
     grouped_until: u64,
-    later: Vec<Event<B>>,
-    /// Anti-messages for later events, and for those that are never handled.
-    later_antis: Vec<Event<B>>,
-    never_antis: Vec<Event<B>>,
-    /// Kept for their memory: events that are near now, and anti-messages of a group.
+    /// Kept for their memory: events that are near now, and anti-messages of a list.
     near: Vec<Event<B>>,
-    antis_of_group: Vec<Event<B>>,
+    antis_of_list: Vec<Event<B>>,
     /// An anti-message that has found no event.
     stray: Option<EventKey>,
     len: u64,
@@ -60,18 +58,15 @@ pub(super) struct Calendar<B> {
 
 impl<B> Calendar<B> {
     pub(super) fn new(tiles: usize) -> Self {
-        let lists = SLOTS as usize * tiles + 1 + 2 * GROUPS as usize;
+        let lists = SLOTS as usize * tiles + 2 * LATE_LISTS;
         let mut calendar = Self {
             tiles,
             lists: Lists::new(lists),
             first: 0,
             near_until: 0,
             grouped_until: 0,
-            later: Vec::new(),
-            later_antis: Vec::new(),
-            never_antis: Vec::new(),
             near: Vec::new(),
-            antis_of_group: Vec::new(),
+            antis_of_list: Vec::new(),
             stray: None,
             len: 0,
             antis: 0,
@@ -105,15 +100,24 @@ impl<B> Calendar<B> {
         SLOTS as usize * self.tiles + (group % GROUPS) as usize
     }
 
-    /// The list of the events that are never handled. All that are due are in lists before it, or
-    /// later.
-    const fn never(&self) -> usize {
-        SLOTS as usize * self.tiles + GROUPS as usize
+    /// The list of later events.
+    const fn later(&self) -> usize {
+        self.never() - 1
     }
 
-    /// The list of the anti-messages for a group.
-    const fn group_antis(&self, group: u64) -> usize {
-        self.never() + 1 + (group % GROUPS) as usize
+    /// The list of the events that are never handled. All that are due are in lists before it.
+    const fn never(&self) -> usize {
+        SLOTS as usize * self.tiles + LATE_LISTS - 1
+    }
+
+    /// The list of the events of a slot that is not near.
+    const fn late(&self, slot: u64) -> usize {
+        debug_assert!(slot >= self.near_until, "SLOT-A: a near slot has lists of its own");
+        match slot {
+            NEVER => self.never(),
+            _ if slot / GROUP < self.grouped_until => self.group(slot / GROUP),
+            _ => self.later(),
+        }
     }
 
     /// Inserts the event that `make` makes.
@@ -131,14 +135,7 @@ impl<B> Calendar<B> {
 
     #[inline(never)]
     fn insert_late(&mut self, slot: u64, event: Event<B>) {
-        let group = slot / GROUP;
-        if slot == NEVER {
-            self.lists.push(self.never(), || event);
-        } else if group < self.grouped_until {
-            self.lists.push(self.group(group), || event);
-        } else {
-            self.later.push(event);
-        }
+        self.lists.push(self.late(slot), || event);
     }
 
     /// Takes out the event of an anti-message and returns it; if it is not in a list of its slot,
@@ -154,14 +151,7 @@ impl<B> Calendar<B> {
             return event;
         }
         self.antis += 1;
-        let group = slot / GROUP;
-        if slot == NEVER {
-            self.never_antis.push(anti);
-        } else if group < self.grouped_until {
-            self.lists.push(self.group_antis(group), || anti);
-        } else {
-            self.later_antis.push(anti);
-        }
+        self.lists.push(self.late(slot) + LATE_LISTS, || anti);
         None
     }
 
@@ -190,78 +180,55 @@ impl<B> Calendar<B> {
     fn approach(&mut self, tile_of: impl Fn(&Event<B>) -> (u64, usize)) {
         let (from, until) = (self.near_until / GROUP, near_until(self.first) / GROUP);
         self.near_until = near_until(self.first);
-        let mut near = std::mem::take(&mut self.near);
+        let mut near = mem::take(&mut self.near);
         for group in from..until.min(self.grouped_until) {
-            self.annihilate_group(group);
-            self.lists.move_to(self.group(group), &mut near);
+            self.take_late(self.group(group), &mut near);
         }
         if until + GROUPS / 2 > self.grouped_until {
-            self.annihilate_later();
+            // They may be many, so their memory is not kept.
+            let mut later = Vec::new();
+            self.take_late(self.later(), &mut later);
             self.grouped_until = until + GROUPS;
-            let is_grouped = |event: &mut Event<B>| tile_of(event).0 / GROUP < until + GROUPS;
-            let mut later = std::mem::take(&mut self.later);
-            later.extract_if(.., is_grouped).for_each(|event| self.move_in(event, &tile_of));
-            self.later = later;
+            later.into_iter().for_each(|event| self.insert_again(event, &tile_of));
         }
-        near.drain(..).for_each(|event| self.move_in(event, &tile_of));
+        near.drain(..).for_each(|event| self.insert_again(event, &tile_of));
         self.near = near;
         debug_assert!(until <= self.grouped_until, "SLOT-B: a near group is with the later ones");
     }
 
-    /// Inserts an event that was taken from a list of later ones.
-    fn move_in(&mut self, event: Event<B>, tile_of: impl Fn(&Event<B>) -> (u64, usize)) {
+    /// Moves the events of a list that are not canceled to the end of `events`. They are not
+    /// counted any more.
+    fn take_late(&mut self, list: usize, events: &mut Vec<Event<B>>) {
+        self.annihilate_in(list);
+        self.len -= self.lists.len(list) as u64;
+        self.lists.move_to(list, events);
+    }
+
+    fn insert_again(&mut self, event: Event<B>, tile_of: impl Fn(&Event<B>) -> (u64, usize)) {
         let (slot, tile) = tile_of(&event);
-        debug_assert!(
-            slot / GROUP < self.grouped_until,
-            "SLOT-B: slot {slot} is a later one still"
-        );
-        self.len -= 1;
         self.insert(slot, tile, || event);
     }
 
-    /// Lets the anti-messages for a group take their events away.
-    fn annihilate_group(&mut self, group: u64) {
-        debug_assert!(group < self.grouped_until, "SLOT-B: {group} has no list of its own");
-        let (events, list) = (self.group(group), self.group_antis(group));
-        if !self.lists.is_empty(list) {
-            let mut antis = std::mem::take(&mut self.antis_of_group);
-            self.lists.move_to(list, &mut antis);
-            self.annihilate_in(&mut antis, |lists, _, keep| lists.retain(events, keep));
-            self.antis_of_group = antis;
+    /// Lets the anti-messages for a list of events that are not near take these away.
+    fn annihilate_in(&mut self, list: usize) {
+        debug_assert!(list + LATE_LISTS > self.never(), "SLOT-B: {list} has no anti-messages");
+        let mut antis = mem::take(&mut self.antis_of_list);
+        self.lists.move_to(list + LATE_LISTS, &mut antis);
+        if !antis.is_empty() {
+            self.antis -= antis.len() as u64;
+            let gone = annihilate_in(|keep| self.lists.retain(list, keep), &mut antis);
+            self.len -= gone as u64;
+            self.stray = antis.drain(..).map(|anti| anti.key).next().or(self.stray);
         }
-    }
-
-    fn annihilate_later(&mut self) {
-        if !self.later_antis.is_empty() {
-            let mut antis = std::mem::take(&mut self.later_antis);
-            self.annihilate_in(&mut antis, |_, later, keep| later.retain(keep));
-            self.later_antis = antis;
-        }
-    }
-
-    /// Lets anti-messages take their events away, among those that `retain` goes through.
-    fn annihilate_in(
-        &mut self,
-        antis: &mut Vec<Event<B>>,
-        retain: impl FnOnce(&mut Lists<Event<B>>, &mut Vec<Event<B>>, &mut Keep<'_, B>),
-    ) {
-        debug_assert!(self.antis >= antis.len() as u64, "SPEC-C: more anti-messages than came");
-        self.antis -= antis.len() as u64;
-        let (lists, later) = (&mut self.lists, &mut self.later);
-        self.len -= annihilate_in(|keep| retain(lists, later, keep), antis) as u64;
-        self.stray = antis.drain(..).map(|anti| anti.key).next().or(self.stray);
+        self.antis_of_list = antis;
     }
 
     /// Lets the anti-messages that wait for that take their events away, before a second event of
     /// their key comes into the same list (SPEC-C).
     pub(super) fn annihilate(&mut self) {
         if self.antis > 0 {
-            let groups = self.grouped_until - GROUPS..self.grouped_until;
-            groups.for_each(|group| self.annihilate_group(group));
-            self.annihilate_later();
-            let (never, mut antis) = (self.never(), std::mem::take(&mut self.never_antis));
-            self.annihilate_in(&mut antis, |lists, _, keep| lists.retain(never, keep));
-            self.never_antis = antis;
+            let never = self.never();
+            (never + 1 - LATE_LISTS..=never).for_each(|list| self.annihilate_in(list));
         }
         debug_assert_eq!(self.antis, 0, "SPEC-C: an anti-message is left");
     }
@@ -275,12 +242,12 @@ impl<B> Calendar<B> {
 
     /// All events that are due before the end.
     pub(super) fn due(&self) -> impl Iterator<Item = &Event<B>> {
-        (0..self.never()).flat_map(|list| self.lists.iter(list)).chain(&self.later)
+        (0..self.never()).flat_map(|list| self.lists.iter(list))
     }
 
     /// All events.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Event<B>> {
-        self.due().chain(self.lists.iter(self.never()))
+        (0..=self.never()).flat_map(|list| self.lists.iter(list))
     }
 
     /// Begins again at the slot `first` of another grid, with the valid events; all of them are if
@@ -294,43 +261,30 @@ impl<B> Calendar<B> {
         debug_assert_eq!(self.antis, 0, "SPEC-C: an anti-message is left");
         self.restart(first);
         self.len = 0;
-        let later = std::mem::take(&mut self.later);
         self.lists.set_aside();
-        let (never, mut events) = (self.never(), later);
+        let never = self.never();
         self.lists.exchange(never);
         if let Some(is_valid) = &is_valid {
             self.lists.retain(never, is_valid);
         }
         self.len += self.lists.len(never) as u64;
+        let mut events = Vec::new();
         for list in 0..never {
-            self.insert_valid(&mut events, is_valid.as_ref(), &tile_of);
             self.lists.move_aside_to(list, &mut events);
+            for event in events.drain(..) {
+                if is_valid.as_ref().is_none_or(|is_valid| is_valid(&event)) {
+                    self.insert_again(event, &tile_of);
+                }
+            }
         }
-        self.insert_valid(&mut events, is_valid.as_ref(), &tile_of);
         debug_assert_eq!(self.len, self.iter().count() as u64, "SPEC-D: an event is not counted");
-    }
-
-    /// Inserts those of the events that are valid.
-    fn insert_valid(
-        &mut self,
-        events: &mut Vec<Event<B>>,
-        is_valid: Option<&impl Fn(&Event<B>) -> bool>,
-        tile_of: impl Fn(&Event<B>) -> (u64, usize),
-    ) {
-        let valid = events.drain(..).filter(|event| is_valid.is_none_or(|valid| valid(event)));
-        for event in valid {
-            let (slot, tile) = tile_of(&event);
-            self.insert(slot, tile, || event);
-        }
     }
 
     /// Moves all events to `pending`, and begins anew.
     pub(super) fn empty(&mut self, pending: &mut Vec<Event<B>>) {
         self.annihilate();
         pending.reserve(self.len as usize);
-        (0..self.never()).for_each(|list| self.lists.move_to(list, pending));
-        pending.append(&mut self.later);
-        self.lists.move_to(self.never(), pending);
+        (0..=self.never()).for_each(|list| self.lists.move_to(list, pending));
         debug_assert!(pending.len() as u64 >= self.len, "SPEC-D: an event is lost");
         self.len = 0;
     }

@@ -80,7 +80,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         sender.collect(true);
         let outcome = panics::catch(|| {
             let events = places.iter().map(|&place| window.event(place));
-            execute(&mut lps[local.index()], events, sender, outputs, &mut executed);
+            execute::<true, _, _>(&mut lps[local.index()], events, sender, outputs, &mut executed);
         });
         sender.collect(false);
         let is_same = outcome.is_ok() || window.end_of(local).0;

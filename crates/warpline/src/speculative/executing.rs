@@ -25,10 +25,11 @@ use crate::{
     run::ProgressMonitor,
 };
 
-/// Lets an LP handle events again, or late ones, which come in the order of their keys, and what it
-/// sends itself within the window. Self-sent outputs go to `outputs`. A panic leaves `executed` as
-/// it was before the event.
-pub(super) fn execute<'e, M: Model, B: Buffer<Message<M>> + 'e>(
+/// Lets an LP handle events, which come in the order of their keys, and what it sends itself within
+/// the window. Self-sent outputs go to `outputs`. A panic leaves `executed` as it was before the
+/// event. With `IS_APART`, all that an event takes is not put where this is called.
+#[inline(always)]
+pub(super) fn execute<'e, const IS_APART: bool, M: Model, B: Buffer<Message<M>> + 'e>(
     lp: &mut Lp<M::Lp>,
     events: impl Iterator<Item = &'e Event<B>>,
     sender: &mut SpeculativeSender<'_, M, B>,
@@ -38,7 +39,11 @@ pub(super) fn execute<'e, M: Model, B: Buffer<Message<M>> + 'e>(
     debug_assert!(sender.self_sent.is_empty(), "SPEC-A: another LP has sent that to itself");
     for event in events {
         handle_own(lp, Some(event.key), sender, outputs, executed);
-        handle_apart(lp, event, sender, executed);
+        if IS_APART {
+            handle_apart(lp, event, sender, executed);
+        } else {
+            handle::<IS_APART, _, _>(lp, event, sender, executed);
+        }
     }
     handle_own(lp, None, sender, outputs, executed);
 }
@@ -72,7 +77,7 @@ fn handle_apart<M: Model, B: Buffer<Message<M>>>(
     sender: &mut SpeculativeSender<'_, M, B>,
     executed: &mut Executed,
 ) {
-    handle::<M, B, true>(lp, event, sender, executed);
+    handle::<true, _, _>(lp, event, sender, executed);
 }
 
 /// Lets an LP handle an event, or stops it if that has to wait until nothing can undo it.
@@ -82,7 +87,7 @@ fn handle_apart<M: Model, B: Buffer<Message<M>>>(
 /// handler for two places there is a call for each event, or not, by how the program is divided
 /// into units: 30 of 520 instructions (PHOLD).
 #[inline(always)]
-fn handle<M: Model, B: Buffer<Message<M>>, const IS_APART: bool>(
+fn handle<const IS_APART: bool, M: Model, B: Buffer<Message<M>>>(
     lp: &mut Lp<M::Lp>,
     event: &Event<B>,
     sender: &mut SpeculativeSender<'_, M, B>,
@@ -220,13 +225,8 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
             window.touch(local, lp, group.clone(), &mut sender.undo_log, is_sparse);
             *executed = Executed::default();
             *at += len;
-            debug_assert!(sender.self_sent.is_empty(), "SPEC-A: another LP's own events");
-            for &item in &window.order[group] {
-                let event = &window.log[by_lp::place(item)];
-                handle_own(lp, Some(event.key), sender, &mut window.outputs, executed);
-                handle::<M, B, false>(lp, event, sender, executed);
-            }
-            handle_own(lp, None, sender, &mut window.outputs, executed);
+            let events = window.order[group].iter().map(|&item| &window.log[by_lp::place(item)]);
+            execute::<false, _, _>(lp, events, sender, &mut window.outputs, executed);
             tally.processed += executed.events;
             window.executed(local, *executed);
             if let Some((began, outputs)) = began {

@@ -163,7 +163,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
             let window = &windows[parity.index()];
             window.resume(local, &mut sender.undo_log);
             let events = places.iter().map(|&place| window.event(place));
-            execute(&mut lps[local.index()], events, sender, outputs, &mut executed);
+            execute::<true, _, _>(&mut lps[local.index()], events, sender, outputs, &mut executed);
         });
         self.windows[parity.index()].outputs.append(&mut self.outputs);
         match outcome {
