@@ -15,9 +15,10 @@ const LOOKAHEAD_LEAST: f64 = f64::MIN_POSITIVE;
 
 /// A worker with this number of LPs may have many events in a window.
 const LPS_EACH: usize = 256;
-/// It may have them later if there are fewer: as soon as many events are pending.
+/// With fewer, it may have them later, as soon as many events are pending: with this number, if the
+/// model has as many as two such workers.
 const LPS_EACH_LEAST: usize = 32;
-const LPS_LEAST: usize = 512;
+const LPS_LEAST: usize = 2 * LPS_EACH;
 
 /// What a model tells of itself before it runs.
 #[derive(Clone, Copy, Debug)]

@@ -66,7 +66,7 @@ const RETRY_MOST: f64 = 0.4;
 pub(crate) struct Choice {
     /// The first candidate is what the user named: another one has to be much faster.
     prefers_first: bool,
-    /// Other programs had the cores when the run began.
+    /// Not each worker had an idle core when the run began.
     is_shared: bool,
     known: Vec<Known>,
     incumbent: usize,
@@ -136,7 +136,7 @@ impl Choice {
         Self { prefers_first: true, ..Self::new(candidates) }
     }
 
-    /// The same on cores of which some have other work, or on cores that are all free.
+    /// The same where not each worker has an idle core, or each has one.
     pub(crate) fn on_shared_cores(mut self, is_shared: bool) -> Self {
         self.is_shared = is_shared;
         self

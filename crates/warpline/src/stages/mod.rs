@@ -65,8 +65,8 @@ pub(crate) struct Task<M: Model, B> {
 pub(crate) enum Chooser {
     /// The user named it: another candidate has to be much faster.
     User,
-    /// Nobody; what trials show decides. They may lose less where cores are shared with other
-    /// programs.
+    /// Nobody; what trials show decides. They may lose less where not each worker has an
+    /// idle core.
     Trials { is_shared: bool },
 }
 

@@ -123,15 +123,17 @@ fn many_pending_events_are_not_moved_for_little() {
     assert!(stages(1 << 20, 500e6) > 1);
 }
 
+/// The trials of a run of 1.2 s in which a hand-over takes 30 ms at least.
+fn dear_trials(mut choice: Choice) -> u32 {
+    choice.note(Hint::Sequential { pending: 300_000, copying: None });
+    play(choice, 20e6 * 1.2, 0.2e-3, steady(&[20e6, 5e6])).choice.trials()
+}
+
 /// Where other programs have cores, a trial may lose a smaller part of the time so far: with so
 /// many events to move, the run is nearly over then. (Red without `on_shared_cores`.)
 #[test]
 fn dear_trials_are_later_on_shared_cores() {
-    let trials = |is_shared| {
-        let mut choice = Choice::new(2).on_shared_cores(is_shared);
-        choice.note(Hint::Sequential { pending: 300_000, copying: None });
-        play(choice, 20e6 * 1.2, 0.2e-3, steady(&[20e6, 5e6])).choice.trials()
-    };
+    let trials = |is_shared| dear_trials(Choice::new(2).on_shared_cores(is_shared));
     assert!(trials(false) > 0);
     assert_eq!(trials(true), 0);
 }
@@ -141,10 +143,7 @@ fn dear_trials_are_later_on_shared_cores() {
 #[test]
 fn dear_trials_of_one_worker_are_later() {
     let trials = |workers| {
-        let mut choice =
-            Choice::new(2).between(|number| ([1, workers][number], number == 1, false));
-        choice.note(Hint::Sequential { pending: 300_000, copying: None });
-        play(choice, 20e6 * 1.2, 0.2e-3, steady(&[20e6, 5e6])).choice.trials()
+        dear_trials(Choice::new(2).between(|number| ([1, workers][number], number == 1, false)))
     };
     assert!(trials(2) > 0);
     assert_eq!(trials(1), 0);
