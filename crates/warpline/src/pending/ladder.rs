@@ -55,6 +55,8 @@ const RUN_MIN: usize = 32;
 
 /// All near entries are spread anew if more than half of them are late, and at least this number.
 const LATE_MIN: usize = 256;
+/// As many ties as this have no other place than the run.
+const TIES_MIN: usize = 32;
 
 /// A ladder queue.
 #[derive(Debug)]
@@ -190,8 +192,7 @@ impl<E: Entry> LadderQueue<E> {
         if self.late.count() > LATE_MIN && 2 * self.late.count() > self.near_count() {
             // The bucket whose turn it was is too wide for what comes into it.
             let bucket = self.near_as_bucket();
-            self.spread(bucket);
-            return self.refill();
+            return self.spread(bucket) || self.refill();
         }
         if self.calendar.run_is_over() {
             // Sorting all of them takes less than popping one after the other from the heap.
@@ -214,14 +215,24 @@ impl<E: Entry> LadderQueue<E> {
                 Found::Crowd => Some(self.near_as_bucket()),
             };
             let Some(bucket) = bucket else { return false };
-            self.spread(bucket);
+            if self.spread(bucket) {
+                return true;
+            }
         }
     }
 
-    /// Distributes entries that sort before all others to the calendar, or to a finer rung.
-    fn spread(&mut self, bucket: Bucket<E>) {
+    /// Distributes entries that sort before all others to the calendar, or to a finer rung. Says
+    /// whether they are in the run instead: ties need no buckets.
+    fn spread(&mut self, bucket: Bucket<E>) -> bool {
         debug_assert!(bucket.len() > 0, "LADDER-A: nothing has no span");
         let (first, last) = bucket.span();
+        if first == last && bucket.len() > TIES_MIN {
+            debug_assert!(self.late.count() == 0, "LADDER-A: an entry before the run");
+            self.near = last;
+            let Self { calendar, spares, .. } = self;
+            calendar.begin_run(|entries| bucket.pour(spares, |entry, _| entries.push(entry)));
+            return true;
+        }
         if bucket.len() > CALENDAR_MAX && self.depth < RUNGS_MAX && first < last {
             self.add_rung(Scale::new(first, last, RUNG_BUCKETS));
             self.far += bucket.len();
@@ -234,6 +245,7 @@ impl<E: Entry> LadderQueue<E> {
             self.calendar.reset(first, last, bucket.len());
             bucket.pour(&mut self.spares, |entry, _| self.calendar.file(entry));
         }
+        false
     }
 
     /// The number of entries in the run, in the calendar, and of late ones.
