@@ -19,6 +19,9 @@
 //!
 //! - **FLOW-A.** The event that GVT has reached is handled whatever the limit, if it is before the
 //!   end: so GVT advances.
+//! - **FLOW-B.** A full processed list holds back no event that sorts before one of its records.
+//!   None of these is committed before that event is, so each would wait for a GVT of its own: an
+//!   LP that has moved here, or mail that comes late, may bring thousands.
 
 use std::sync::atomic::Ordering;
 
@@ -103,6 +106,8 @@ pub(super) struct Flow {
     credit: usize,
     /// The processed list is as long as it may get, or the credit is used up.
     full: bool,
+    /// The greatest key in the processed list when it had become as long as that.
+    reach: Bound,
     history_max: usize,
     stop: bool,
     /// The run fails, which other ranks have to hear of.
@@ -133,6 +138,7 @@ impl Flow {
             too_early: shared.settings.memory.is_some(),
             credit: usize::MAX,
             full: false,
+            reach: Bound::ZERO,
             history_max: history_max(shared),
             stop: false,
             failed: false,
@@ -269,8 +275,12 @@ impl Flow {
 
     /// Whether an event beyond the limit may be handled after all: workers move on between two
     /// computations of GVT, and the throttle looks at them.
-    pub(super) fn may_handle<M: Model>(&mut self, shared: &TimeWarpShared<M>, time: f64) -> bool {
+    pub(super) fn may_handle<M: Model>(&mut self, shared: &TimeWarpShared<M>, key: Bound) -> bool {
         self.set_limit(shared);
+        let time = key.time();
+        if self.is_behind_a_full_list(key) {
+            return time < self.limit_if_not_full(shared);
+        }
         if let Some(throttle) = &mut self.throttle
             && time >= self.limit
         {
@@ -284,12 +294,33 @@ impl Flow {
         self.history_max = self.history_max.max(HISTORY_MAX_SPARSE);
     }
 
+    /// A record has come with an LP (FLOW-B).
+    pub(super) fn note_record(&mut self, key: Bound) {
+        self.reach = self.reach.max(key);
+    }
+
+    /// FLOW-B: whether a full processed list is all that is in the way of an event that sorts
+    /// before some of its records.
+    fn is_behind_a_full_list(&self, key: Bound) -> bool {
+        let is_free = !self.starved && !self.held_back && !self.too_early && self.credit > 0;
+        self.full && is_free && key < self.reach
+    }
+
     /// Notes how long the processed list is; if that changes the limit, it does so at once.
+    /// `reach` finds the greatest key in it.
     #[inline]
-    pub(super) fn note_history<M: Model>(&mut self, shared: &TimeWarpShared<M>, records: usize) {
+    pub(super) fn note_history<M: Model>(
+        &mut self,
+        shared: &TimeWarpShared<M>,
+        records: usize,
+        reach: impl FnOnce() -> Bound,
+    ) {
         let full = records + self.batch > self.history_max || self.credit == 0;
         if full != self.full {
             self.full = full;
+            if full {
+                self.reach = reach();
+            }
             self.set_limit(shared);
         }
     }
@@ -316,6 +347,10 @@ impl Flow {
             self.limit = 0.0;
             return;
         }
+        self.limit = self.limit_if_not_full(shared);
+    }
+
+    fn limit_if_not_full<M: Model>(&self, shared: &TimeWarpShared<M>) -> f64 {
         let gvt = self.gvt.time();
         // Ordering: Relaxed; the barrier limits optimism, and that only as soon as it is seen.
         let barrier = shared.barrier.load(Ordering::Relaxed);
@@ -330,6 +365,38 @@ impl Flow {
             limit = limit.min(throttled);
         }
         debug_assert!(limit <= shared.end, "an event after the end could be handled: {limit}");
-        self.limit = limit;
+        limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{run::Ranks, settings::Settings, simulated::model::Toy, timewarp::holding_back};
+
+    fn at(time: f64) -> Bound {
+        Bound([time.to_bits(), 1, 1])
+    }
+
+    /// FLOW-B: a full list holds back what comes after its records, and nothing before one of them.
+    /// (Red if `is_behind_a_full_list` says no, or `note_record` does nothing.)
+    #[test]
+    fn a_full_list_holds_back_what_comes_after_it() {
+        let toy = holding_back::tests::toy();
+        let settings = Settings::default();
+        let ranks = Ranks::alone();
+        let shared = TimeWarpShared::<Toy>::new(&toy, &settings, &ranks, None, None);
+        let shared = shared.expect("good settings");
+        let mut flow = Flow::new(&shared);
+        let may = |flow: &mut Flow| [4.0, 6.0, 8.0].map(|time| flow.may_handle(&shared, at(time)));
+        flow.note_history(&shared, 0, || unreachable!("the list is empty"));
+        assert_eq!(may(&mut flow), [true; 3]);
+        let records = flow.history_max();
+        flow.note_history(&shared, records, || at(5.0));
+        assert_eq!(may(&mut flow), [true, false, false]);
+        flow.note_record(at(7.0));
+        assert_eq!(may(&mut flow), [true, true, false], "an LP has come with a later record");
+        flow.starve(0, 1.0);
+        assert_eq!(may(&mut flow), [false; 3], "there are no buffers");
     }
 }

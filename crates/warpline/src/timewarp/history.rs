@@ -26,7 +26,7 @@ use std::ops::{Index, IndexMut, Range};
 use warpline_core::{LpDigest, LpId, Stream};
 use warpline_memory::Ticket;
 
-use super::event::Event;
+use super::{event::Event, gvt::Bound};
 use crate::{handling::Core, placement::WorkerId};
 
 /// No position.
@@ -282,6 +282,12 @@ impl Ring<Record> {
     pub(super) const fn is_live(&self, at: u64) -> bool {
         debug_assert!(at == NONE || at < self.back, "HIST-A: a record that is not there yet");
         at >= self.front && at != NONE
+    }
+
+    /// The greatest key of a record that is not undone.
+    pub(super) fn reach(&self) -> Bound {
+        let records = (self.front..self.back).map(|at| &self[at]).filter(|record| !record.undone);
+        records.map(|record| Bound(record.event.key.words())).max().unwrap_or(Bound::ZERO)
     }
 
     /// The positions of what a record sent.

@@ -86,7 +86,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::{Arc, Mutex, OnceLock, atomic::Ordering};
 
     use super::*;
@@ -98,7 +98,7 @@ mod tests {
     };
 
     /// Events that go around, after exponential delays.
-    fn toy() -> Toy {
+    pub(in crate::timewarp) fn toy() -> Toy {
         Toy {
             habits: vec![Habit::Pass(1); 8],
             salt: 3,

@@ -78,8 +78,9 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     /// reached always may, if it is before the end.
     #[cold]
     fn may_handle(&mut self, event: &Event) -> bool {
-        let first = self.clock.gvt == Bound(event.key.words()) && self.flow.may_try();
-        event.time() < self.shared.end && (first || self.flow.may_handle(self.shared, event.time()))
+        let key = Bound(event.key.words());
+        let first = self.clock.gvt == key && self.flow.may_try();
+        event.time() < self.shared.end && (first || self.flow.may_handle(self.shared, key))
     }
 
     /// Starts to load the LPs and messages of the next events into the cache: one event more for

@@ -181,6 +181,9 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             self.set_horizon();
         }
         self.find_writes(&mut lp, &moved);
+        if last != NONE {
+            self.flow.note_record(Bound(self.log.history[last].event.key.words()));
+        }
         lp.last = last;
         let id = lp.id;
         self.lps.push(lp);
