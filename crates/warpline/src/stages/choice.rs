@@ -25,7 +25,7 @@ use trial::Trial;
 
 /// A candidate that the user named works alone for this time, in seconds: so that it finds its
 /// width.
-const FIRST_ALONE: f64 = 0.1;
+const FIRST_ALONE: f64 = 0.03;
 /// Another one wins over it if its rate is higher by this factor.
 const WIN_OVER_FIRST: f64 = 1.25;
 /// The shortest time in which a rate is measured, in seconds.
@@ -487,8 +487,8 @@ impl Choice {
     /// The share of the run that trials may lose.
     const fn share(&self) -> f64 {
         match (self.prefers_first && self.incumbent == 0, self.trials) {
+            (_, 0) => SHARE_FIRST,
             (true, _) => SHARE_PREFERRED,
-            (false, 0) => SHARE_FIRST,
             (false, _) => SHARE,
         }
     }

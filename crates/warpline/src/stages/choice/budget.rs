@@ -15,7 +15,7 @@ pub(super) const SHARE: f64 = 0.02;
 /// The same for the first trial: nothing is known before it, so it tells most.
 pub(super) const SHARE_FIRST: f64 = 0.06;
 /// The same while the candidate works that the user named.
-pub(super) const SHARE_PREFERRED: f64 = 0.01;
+pub(super) const SHARE_PREFERRED: f64 = 0.02;
 /// What a change of the rate adds, as a share of the time since the change before it; and its most,
 /// in seconds.
 pub(super) const SHARE_OF_CHANGES: f64 = 0.06;
@@ -24,6 +24,8 @@ pub(super) const CHANGE_MOST: f64 = 20e-3;
 pub(super) const FORESIGHT: f64 = 20.0;
 /// The same if it has no end that can be seen.
 pub(super) const FORESIGHT_BLIND: f64 = 5.0;
+/// The pace of a run is that since it had taken a part of the time, between a fourth and a half.
+const MARK_EVERY: f64 = 2.0;
 /// The least share of a run that says something about the rest.
 const DONE_LEAST: f64 = 1e-6;
 /// What a trial may lose as a share of the time that is left: there is little to win near the end.
@@ -47,15 +49,30 @@ pub(super) struct Budget {
     /// What changes of the rate have added, and when the last one did.
     added: f64,
     changed: f64,
+    /// Two times in the past, and which share of the run was over then: the pace since the first
+    /// one is that of the rest.
+    marks: [(f64, f64); 2],
 }
 
 impl Budget {
     /// A share `done` of the run is over at this time. Before `start`, LPs were made.
+    ///
+    /// The rest is thought to go on at the pace of late, for virtual time may pass quickly while
+    /// there is little to do: an epidemic begins with a few infected.
     pub(super) fn foresee(&mut self, time: f64, start: f64, done: f64) {
         debug_assert!(self.time <= time, "time went back");
         debug_assert!(start <= time, "events were committed before the first one");
+        let [since, last] = &mut self.marks;
+        if since.0 < start {
+            (*since, *last) = ((start, 0.0), (start, 0.0));
+        } else if time > MARK_EVERY * last.0 {
+            (*since, *last) = (*last, (time, done));
+        }
         let whole = if done > DONE_LEAST {
-            (start + (time - start) / done).min(FORESIGHT * time)
+            let pace = (done - since.1) / (time - since.0);
+            let rest = if done < 1.0 { (1.0 - done) / pace } else { 0.0 };
+            // (`pace` is not a number if no time has passed.)
+            (time + rest).min(FORESIGHT * time)
         } else {
             FORESIGHT_BLIND * time
         };
