@@ -179,6 +179,9 @@ pub(crate) struct PartSums {
     remarks: Vec<String>,
     heap_memory: HeapMemory,
     most: u64,
+    /// How many events the parts have committed that know how many messages were local, and how
+    /// many of that would be local.
+    local: (f64, f64),
 }
 
 impl PartSums {
@@ -200,6 +203,10 @@ impl PartSums {
             }
         }
         self.heap_memory = self.heap_memory.max(details.heap_memory);
+        if let Some(share) = details.local_share {
+            let (all, local) = &mut self.local;
+            (*all, *local) = (*all + events as f64, *local + share * events as f64);
+        }
         if events >= self.most {
             (self.most, self.remarks) = (events, details.remarks);
         }
@@ -215,7 +222,9 @@ impl PartSums {
         let costs = self.costs.iter().map(|&(name, spent)| (name, spent / events)).collect();
         let (counters, remarks) = (self.counters.clone(), self.remarks.clone());
         let heap_memory = self.heap_memory;
-        Details { counters, remarks, costs, heap_memory, ..Details::default() }
+        let (all, local) = self.local;
+        let local_share = (all > 0.0).then(|| local / all);
+        Details { counters, remarks, costs, heap_memory, local_share, ..Details::default() }
     }
 }
 

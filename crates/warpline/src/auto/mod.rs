@@ -145,7 +145,7 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for EveryEngine<'_, M
             _ => {
                 debug_assert_eq!(engine, EngineKind::Sequential, "A16: a candidate is named so");
                 let settings = &settings.with(Sequential::default());
-                sequential::stage(model, settings, watch, started, cut)
+                sequential::stage(EngineKind::Sequential, model, settings, watch, started, cut)
                     .map_err(run::failed_at_start)
             }
         }

@@ -16,8 +16,10 @@ use crate::{
     watch::Watch,
 };
 
-/// Runs `model` from a cut on, or from its start, until it is told to hand over.
+/// Runs `model` from a cut on, or from its start, until it is told to hand over; errors are those
+/// of `engine`, which the user knows.
 pub(crate) fn stage<M: Model, B: Buffer<Message<M>>>(
+    engine: EngineKind,
     model: &M,
     settings: &OwnSettings,
     watch: &mut Watch<'_>,
@@ -25,12 +27,8 @@ pub(crate) fn stage<M: Model, B: Buffer<Message<M>>>(
     cut: Option<Cut<M::Lp, Event<B>>>,
 ) -> Result<Stage<M, Event<B>>, RunError> {
     type Set<E> = <family::Ladder as PendingFamily>::Set<E>;
-    let mut run = Sequential::<M, B, Set<_>, Once>::new(
-        model,
-        settings,
-        Set::default(),
-        Once(EngineKind::Sequential),
-    )?;
+    let mut run =
+        Sequential::<M, B, Set<_>, Once>::new(model, settings, Set::default(), Once(engine))?;
     run.started = started;
     // Else the monitor would show what the workers of the stage before did last.
     let board = monitor::board(1);

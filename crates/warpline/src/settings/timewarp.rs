@@ -126,9 +126,15 @@ impl TimeWarp {
     /// a setting that this engine would not read differs from its default: what somebody sets is
     /// what they get. (What has no meaning for a single worker does not count.)
     pub(crate) fn is_alone(&self, ranks: usize) -> bool {
+        self.workers == 1 && self.may_be_sequential(ranks)
+    }
+
+    /// Whether no setting that the sequential engine would not read differs from its default.
+    pub(crate) fn may_be_sequential(&self, ranks: usize) -> bool {
         let default = Self::default();
-        let Self { workers, placement: _, aggregation: _, balance: _, pin: _, pending: _, .. } =
-            self;
+        let Self {
+            workers: _, placement: _, aggregation: _, balance: _, pin: _, pending: _, ..
+        } = self;
         let Self { numa, batch, window, flow_control, gvt_interval, saving, pool, .. } = self;
         let has_default_policies = (numa, batch, flow_control, gvt_interval, saving, pool)
             == (
@@ -140,7 +146,7 @@ impl TimeWarp {
                 &default.pool,
             );
         let is_default = has_default_policies && window.is_infinite();
-        *workers == 1 && ranks == 1 && is_default && !self.instrumentation.is_on()
+        ranks == 1 && is_default && !self.instrumentation.is_on()
     }
 
     /// How the pool is made, with at most `limit` buffers.

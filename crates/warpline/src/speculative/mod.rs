@@ -156,8 +156,15 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
         let &Run { model, ranks, started, .. } = self.run;
         if engine == EngineKind::Sequential {
             let settings = &settings.with(Sequential::default());
-            return sequential::stage(model, settings, watch, started, cut)
-                .map_err(run::failed_at_start);
+            return sequential::stage(
+                EngineKind::Speculative,
+                model,
+                settings,
+                watch,
+                started,
+                cut,
+            )
+            .map_err(run::failed_at_start);
         }
         debug_assert_eq!(engine, EngineKind::Speculative, "A16: a candidate is named so");
         let engine = Speculative { workers, placement, pin, ..settings.engine.clone() };

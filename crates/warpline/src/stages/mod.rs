@@ -16,6 +16,8 @@
 
 mod candidate;
 mod choice;
+#[cfg(test)]
+pub(crate) mod simulated;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,8 +36,7 @@ use crate::{
     settings::Balance,
     watch::{Hint, Progress, Watch},
 };
-use candidate::uncrowded;
-pub(crate) use candidate::{Candidate, Candidates, Traits};
+pub(crate) use candidate::{Candidate, Candidates, Traits, uncrowded};
 pub(crate) use choice::Choice;
 
 /// Carries out stages on the engines of its candidates.
@@ -90,7 +91,7 @@ impl Deciding {
         balance: Balance,
         seed: u64,
     ) -> Self {
-        let Candidates { ref all, may_have_much } = *candidates;
+        let Candidates { ref all, may_have_much, begins_with } = *candidates;
         let count = all.len();
         assert!(count > 0, "nothing can run the model");
         let choice = match chooser {
@@ -99,9 +100,13 @@ impl Deciding {
         };
         let choice = choice.between(|number| {
             let Candidate { engine, workers } = all[number];
-            (workers, engine != EngineKind::Sequential, engine == EngineKind::Speculative)
+            let has_windows = !matches!(engine, EngineKind::Sequential | EngineKind::TimeWarp);
+            (workers, has_windows, engine == EngineKind::Speculative)
         });
-        let choice = if may_have_much { choice.with_windows_waiting() } else { choice };
+        let mut choice = if may_have_much { choice.with_windows_waiting() } else { choice };
+        if begins_with > 0 {
+            choice.begin_with(begins_with);
+        }
         let sharing = LoadSharing::new(balance, seed);
         let candidates = all.clone();
         Self { chooser, choice, sharing, candidates, limit: None, is_too_late: false }
@@ -119,7 +124,9 @@ impl Deciding {
         let Self { candidates, choice, is_too_late, .. } = self;
         choice.allow(|number| {
             let Candidate { engine, workers } = candidates[number];
-            workers <= most && !(*is_too_late && engine == EngineKind::Conservative)
+            // Time Warp has fewer threads then.
+            let is_allowed = workers <= most || engine == EngineKind::TimeWarp && most > 1;
+            is_allowed && !(*is_too_late && engine == EngineKind::Conservative)
         });
     }
 
@@ -396,13 +403,13 @@ mod tests {
 
     use super::*;
 
-    /// Whether another candidate is tried within 50 ms of a run of a second.
+    /// Whether another candidate is tried within 25 ms of a run of a second.
     fn tries(chooser: Chooser) -> bool {
         let model = Traits { lps: 1000, lookahead: None, copies_much: false };
         let candidates = Candidate::all(2, (2, 2), model, 1e3);
         let mut deciding = Deciding::on(&candidates, chooser, Balance::On, 1);
         deciding.choice.begin_stage();
-        (1..200_u64).any(|step| {
+        (1..100_u64).any(|step| {
             let wall = Duration::from_micros(250 * step);
             let committed_events = 2500 * step;
             deciding.choice.look(&Progress {

@@ -23,7 +23,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     /// be left to another engine.
     pub(super) fn take_pending(&mut self, end: End) -> Vec<Event> {
         let mut left = Vec::new();
-        if !self.shared.settings.leaves_cut || end == End::Failed {
+        if !self.shared.leaves_pending(end) {
             return left;
         }
         debug_assert!(self.aside.canceled.is_empty(), "CUT-A: a canceled event is left");
@@ -43,7 +43,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
 
     /// The same for events of other ranks that have found no buffers here.
     pub(super) fn take_backlog(&mut self, end: End) -> Vec<LeftEvent<M>> {
-        if !self.shared.settings.leaves_cut || end == End::Failed {
+        if !self.shared.leaves_pending(end) {
             return Vec::new();
         }
         self.drain_backlog()
@@ -51,6 +51,13 @@ impl<M: Model> TimeWarpWorker<'_, M> {
 }
 
 impl<M: Model> TimeWarpShared<M> {
+    /// Whether workers that end so leave their pending events to another engine. (A stage that has
+    /// come to the end of the run need not take a million of them out of its pending sets.)
+    pub(super) fn leaves_pending(&self, end: End) -> bool {
+        let goes_on = self.is_stage && end == End::Interrupted;
+        (self.settings.leaves_cut || goes_on) && end != End::Failed
+    }
+
     /// The cut that all workers have left: their LPs in the order of their numbers, and `left`,
     /// what was in their pending sets and in the mail, and in their backlogs.
     pub(super) fn cut(

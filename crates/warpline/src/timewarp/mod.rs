@@ -37,14 +37,16 @@
 //! | [`remote`], [`ranks`] | other ranks: remote events, remote anti-messages, GVT across ranks |
 //! | [`beginning`] | the first events, or a cut |
 //! | [`ending`], [`leaving`] | how a run ends for a worker, and what it leaves for another engine |
-//! | [`run`](mod@run), [`reporting`] | threads, progress; the report |
+//! | [`run`](mod@run), [`all_workers`], [`reporting`] | a run, its threads, its report |
 //! | [`checks`] | what holds between two turns, in debug builds |
 //! | [`alone`] | a single worker, which is the sequential engine |
+//! | [`staged`] | that engine as long as it is faster than all workers |
 //! | [`shared`] | what the workers of a rank share |
 //! | [`progress`] | what a worker shows, and why it is idle |
 //! | [`recording`], [`trace`] | what a worker tells the timeline |
 //! | [`statistics`], [`costs`], [`diagnosis`] | what is counted and timed, and what it says |
 
+mod all_workers;
 mod alone;
 mod anti_messages;
 mod beginning;
@@ -98,6 +100,7 @@ mod shared;
 mod shortage;
 #[cfg(test)]
 mod simulated;
+mod staged;
 mod statistics;
 mod store;
 mod straggler;

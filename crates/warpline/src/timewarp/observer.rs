@@ -10,7 +10,10 @@ use warpline_core::Model;
 use super::{
     gvt::Bound, shared::TimeWarpShared, thread_count::ThreadCount, worker::TimeWarpWorker,
 };
-use crate::watch::{Timer, Watch};
+use crate::{
+    pending::PendingSet,
+    watch::{Hint, Timer, Watch},
+};
 
 /// Turns between two looks at the clock, at the most; and whether the worker's core is its own.
 pub(super) const SLICE_TURNS_MAX: u32 = 64;
@@ -65,7 +68,7 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         if worker.me != 0 {
             return None;
         }
-        let threads = if self.timer.is_due() { self.look(worker.clock.gvt) } else { None };
+        let threads = if self.timer.is_due() { self.look(worker) } else { None };
         if self.stops || self.watch.stopped() {
             // Ordering: Relaxed; it publishes nothing but itself. Others may still start.
             self.shared.stop.store(true, Ordering::Relaxed);
@@ -77,14 +80,21 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
     }
 
     /// Looks at the clock.
-    fn look(&mut self, gvt: Bound) -> Option<usize> {
+    fn look(&mut self, worker: &TimeWarpWorker<'_, M>) -> Option<usize> {
         self.timer.look();
+        let gvt = worker.clock.gvt;
         let progress = |before| self.shared.progress(gvt, self.started, before);
         if self.timer.takes_observation() {
             self.stops |= self.watch.observe(&progress(self.shared.shown_before())).is_break();
         }
         if let Some(thread_count) = &mut self.thread_count {
             self.threads = thread_count.look(&progress(0)).unwrap_or(self.threads);
+        }
+        // Before the first GVT, others may not have all their LPs yet.
+        if gvt > Bound::ZERO && self.watch.stage_end.is_some() {
+            let pending = worker.sender.pending.len() as u64;
+            let hint = Hint::Windows { handling: None, pending };
+            self.stops |= self.watch.ends_stage(&progress(self.shared.committed_before), hint);
         }
         let most = if self.shared.is_alone() { self.watch.workers_allowed() } else { usize::MAX };
         let at_work = self.threads.min(most);

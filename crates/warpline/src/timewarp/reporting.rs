@@ -143,17 +143,23 @@ impl<M: Model> Reporting<'_, M> {
         lps: Vec<Lp<M::Lp>>,
         mut left: Vec<Event>,
     ) -> Left<M> {
-        if !self.shared.settings.leaves_cut {
+        let leaves = |worker: &WorkerResult<M>| self.shared.leaves_pending(worker.end);
+        let leaves_pending = results.iter().all(leaves);
+        if !leaves_pending && !self.shared.is_stage {
             let ids = lps.iter().map(|lp| lp.id).collect();
             let states = lps.into_iter().map(|lp| lp.state).collect();
             return Left::Lps(NumberedLps::new(ids, states));
         }
+        let is_all_left = |worker: &WorkerResult<M>| {
+            worker.pending as usize == worker.left.len() + worker.backlog.len()
+        };
         debug_assert!(
-            results
-                .iter()
-                .all(|worker| worker.pending as usize == worker.left.len() + worker.backlog.len()),
+            !leaves_pending || results.iter().all(is_all_left),
             "CUT-A: a worker has kept events for itself"
         );
+        if !leaves_pending {
+            left.clear();
+        }
         let (mut backlog, mut log_end) = (Vec::new(), 0);
         for mut worker in results {
             left.append(&mut worker.left);

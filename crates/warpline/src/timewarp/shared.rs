@@ -42,6 +42,8 @@ pub(super) struct TimeWarpShared<M: Model> {
     /// What workers begin with, if it is a cut, and the events that were committed before it.
     pub(super) cut: Option<Parts<M::Lp, LeftEvent<M>>>,
     pub(super) committed_before: u64,
+    /// Whether another engine may go on with what is left.
+    pub(super) is_stage: bool,
     pub(super) arena: Arena<Message<M>>,
     pub(super) inboxes: Box<[CachePadded<Inbox<Event>>]>,
     /// If mail waits with its LPs: then inboxes have notices of it.
@@ -106,6 +108,7 @@ impl<M: Model> TimeWarpShared<M> {
             admission,
             cut,
             committed_before,
+            is_stage: false,
             directory,
             arena: Arena::new(settings.engine.pool_plan(limit, Self::worth(&settings.engine)))
                 .traced(settings.engine.instrumentation.trace.clone())

@@ -103,8 +103,8 @@ use self::{
     net::Net,
 };
 use super::{
-    choosing::Choice, gvt::Bound, load::Meter, remote::Exchanged, run, shared::TimeWarpShared,
-    turn::End, worker::TimeWarpWorker,
+    all_workers, choosing::Choice, gvt::Bound, load::Meter, remote::Exchanged,
+    shared::TimeWarpShared, turn::End, worker::TimeWarpWorker,
 };
 use crate::{
     pending::PendingSet,
@@ -396,7 +396,7 @@ impl Run<'_> {
     fn finish_outputs(&self, toy: &Toy) {
         let all = self.shared.iter().zip(self.views);
         for (shared, ranks) in all.clone().skip(1).chain(all.take(1)) {
-            run::finish_outputs(toy, shared, ranks);
+            all_workers::finish_outputs(toy, shared, ranks);
         }
     }
 

@@ -34,15 +34,20 @@ pub(super) struct ThreadCount {
 }
 
 impl ThreadCount {
-    /// For a run with these settings and at most this number of threads, if the number may change.
-    /// `idle` of them may have a core of their own now; a run that begins on all of them beside
-    /// other programs may be over before it shows that fewer are faster.
-    pub(super) fn new(settings: &Settings<TimeWarp>, threads: usize, idle: usize) -> Option<Self> {
+    /// For a run with these settings and from `least` to `threads` threads, if the number may
+    /// change. `idle` of them may have a core of their own now; a run that begins on all of them
+    /// beside other programs may be over before it shows that fewer are faster.
+    pub(super) fn new(
+        settings: &Settings<TimeWarp>,
+        (least, threads): (usize, usize),
+        idle: usize,
+    ) -> Option<Self> {
         let &TimeWarp { balance, ref instrumentation, .. } = &settings.engine;
-        if threads == 1 || balance == Balance::Off || instrumentation.in_turn {
+        if threads <= least || balance == Balance::Off || instrumentation.in_turn {
             return None;
         }
-        let candidates = Candidate::of(EngineKind::TimeWarp, threads, threads, balance);
+        let mut candidates = Candidate::of(EngineKind::TimeWarp, threads, threads, balance);
+        candidates.retain(|one| one.workers >= least);
         debug_assert_eq!(candidates[0].workers, threads, "all threads work at first");
         let mut choice = Choice::preferring_the_first(candidates.len());
         let at_random = match balance {
@@ -50,7 +55,7 @@ impl ThreadCount {
             Balance::On | Balance::Off => None,
         };
         let (now, committed) = (choice.begin_stage(), vec![0; candidates.len()]);
-        let fits = candidates.iter().position(|one| one.workers <= idle.max(1));
+        let fits = candidates.iter().position(|one| one.workers <= idle.max(least));
         let begins_with = fits.filter(|&number| number > 0);
         Some(Self { candidates, choice, at_random, committed, now, before: 0, begins_with })
     }
@@ -121,7 +126,7 @@ mod tests {
     /// which the faster number of threads worked.
     fn play(disturbed: f64) -> f64 {
         let mut thread_count =
-            ThreadCount::new(&settings(Balance::On, false), 2, 2).expect("two workers");
+            ThreadCount::new(&settings(Balance::On, false), (1, 2), 2).expect("two workers");
         let (mut threads, mut committed, mut right) = (2, 0.0, 0_u32);
         let steps: u32 = 40_000;
         for step in 1..=steps {
@@ -158,8 +163,9 @@ mod tests {
     /// One worker, a balance that is off, and workers that take turns have nothing to choose.
     #[test]
     fn there_may_be_nothing_to_choose() {
-        assert!(ThreadCount::new(&settings(Balance::Off, false), 2, 2).is_none());
-        assert!(ThreadCount::new(&settings(Balance::On, true), 2, 2).is_none());
+        assert!(ThreadCount::new(&settings(Balance::Off, false), (1, 2), 2).is_none());
+        assert!(ThreadCount::new(&settings(Balance::On, true), (1, 2), 2).is_none());
+        assert!(ThreadCount::new(&settings(Balance::On, false), (2, 2), 2).is_none());
     }
 
     /// Beside other programs a run begins on as many threads as there are idle cores, and on one at
@@ -175,7 +181,7 @@ mod tests {
         };
         for idle in [0, 1] {
             let mut thread_count =
-                ThreadCount::new(&settings(Balance::On, false), 2, idle).expect("two");
+                ThreadCount::new(&settings(Balance::On, false), (1, 2), idle).expect("two");
             assert_eq!(thread_count.look(&progress(0, 1)), Some(1), "{idle} idle cores");
             let rates = [0, 6_000, 10_000];
             let (mut threads, mut committed) = (1, 0);
@@ -185,7 +191,8 @@ mod tests {
             }
             assert_eq!(threads, 2, "{idle} idle cores");
         }
-        let mut thread_count = ThreadCount::new(&settings(Balance::On, false), 2, 2).expect("two");
+        let mut thread_count =
+            ThreadCount::new(&settings(Balance::On, false), (1, 2), 2).expect("two");
         assert_eq!(thread_count.look(&progress(0, 1)), None);
     }
 }
