@@ -27,7 +27,7 @@ use trial::Trial;
 /// width.
 const FIRST_ALONE: f64 = 0.03;
 /// Another one wins over it if its rate is higher by this factor.
-const WIN_OVER_FIRST: f64 = 1.25;
+const WIN_OVER_FIRST: f64 = 1.1;
 /// The shortest time in which a rate is measured, in seconds.
 const SLICE_LEAST: f64 = 0.5e-3;
 /// The longest ones, for the incumbent and for the others.
@@ -64,7 +64,7 @@ const RETRY_MOST: f64 = 0.4;
 /// Chooses the candidates of stages.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
-    /// The first candidate is what the user named: another one has to be much faster.
+    /// The first candidate is what the user named: another one has to be clearly faster.
     prefers_first: bool,
     /// Not each worker had an idle core when the run began.
     is_shared: bool,
