@@ -18,7 +18,7 @@ mod price;
 mod trial;
 
 use crate::Progress;
-use budget::{Budget, Lag, SHARE, SHARE_FIRST, SHARE_PREFERRED};
+use budget::{Budget, Lag};
 use density::Density;
 use known::{Known, Now, Told, patience};
 use trial::Trial;
@@ -242,7 +242,11 @@ impl Choice {
             // It was told to end already.
             return true;
         }
-        if self.now.trial.is_some_and(|trial| trial.is_over(time, self.committed)) {
+        // What has come this far has cost its hand-over already, and may as well show its rate.
+        let looked = *self.now.looked.get_or_insert(time);
+        let began = self.now.slice.map_or(looked, |(began, _)| began);
+        let begins = self.now.slices == 0 && time - began < SLICE_LEAST;
+        if !begins && self.now.trial.is_some_and(|trial| trial.is_over(time, self.committed)) {
             return self.abort();
         }
         if self.committed == self.now.before {
@@ -351,6 +355,11 @@ impl Choice {
             // Hardly anything is committed. What it would do with more time is its own affair.
             _ => 0.0,
         };
+        if rate > self.win(self.now.candidate) * trial.best {
+            // What is lost is lost, and the way back would cost more.
+            self.note_win(trial, rate);
+            return false;
+        }
         self.note_loss(trial, rate)
     }
 
@@ -482,15 +491,6 @@ impl Choice {
         let due = |number: usize| self.known[number].due;
         let next = affordable.min_by(|&a, &b| due(a).total_cmp(&due(b)))?;
         Some((next, left.min(LIMIT * self.cost(next, best))))
-    }
-
-    /// The share of the run that trials may lose.
-    const fn share(&self) -> f64 {
-        match (self.prefers_first && self.incumbent == 0, self.trials) {
-            (_, 0) => SHARE_FIRST,
-            (true, _) => SHARE_PREFERRED,
-            (false, _) => SHARE,
-        }
     }
 }
 

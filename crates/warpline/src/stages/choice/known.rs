@@ -65,6 +65,8 @@ pub(super) struct Now {
     pub(super) before: u64,
     /// When the slice that is being measured began, and how many events were committed by then.
     pub(super) slice: Option<(f64, u64)>,
+    /// When it was looked at first.
+    pub(super) looked: Option<f64>,
     /// Slices so far, and the rate of the last one.
     pub(super) slices: u32,
     pub(super) last: f64,

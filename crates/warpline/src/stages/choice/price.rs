@@ -4,6 +4,7 @@
 
 use super::{
     Choice,
+    budget::{SHARE, SHARE_FIRST, SHARE_PREFERRED},
     known::{HANDLING_GAIN, Known},
 };
 
@@ -38,6 +39,15 @@ impl Choice {
         match (self.known[self.incumbent].has_windows, self.known[candidate]) {
             (false, Known { has_windows: true, workers: 1, .. }) => gains(1) / gains(2),
             _ => 1.0,
+        }
+    }
+
+    /// The share of the run that trials may lose.
+    pub(super) const fn share(&self) -> f64 {
+        match (self.prefers_first && self.incumbent == 0, self.trials) {
+            (_, 0) => SHARE_FIRST,
+            (true, _) => SHARE_PREFERRED,
+            (false, _) => SHARE,
         }
     }
 

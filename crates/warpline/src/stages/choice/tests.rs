@@ -237,6 +237,29 @@ fn the_first_is_preferred() {
     assert_eq!(stages.last().map(|stage| stage.1), Some(0), "{stages:?}");
 }
 
+/// A hand-over that takes far longer than thought may lose all that its trial may. What has come
+/// through it shows its rate all the same, and stays if it is faster.
+///
+/// Red if `look` aborts at once, or `abort` does not look at the rate.
+#[test]
+fn what_has_paid_for_its_hand_over_shows_its_rate() {
+    let (mut choice, mut time, mut committed) = (Choice::preferring_the_first(2), 0.0, 0.0);
+    let mut of_second = 0.0;
+    while time < 2.0 {
+        let candidate = choice.begin_stage();
+        time += if time == 0.0 { 0.2e-3 } else { 60e-3 };
+        loop {
+            let events = STEP * [10e6, 20e6][candidate];
+            (committed, time) = (committed + events, time + STEP);
+            of_second += if candidate == 1 { STEP } else { 0.0 };
+            if time >= 2.0 || choice.look(&progress(time, committed, 40e6)) {
+                break;
+            }
+        }
+    }
+    assert!(of_second > 1.2, "{of_second} s");
+}
+
 /// The first engine of a large model is slow while its memory is new, and is not compared before
 /// it is faster. (Seen red: the other one kept the run, because the way back is long.)
 #[test]

@@ -1,6 +1,7 @@
 //! What trials may lose, whatever the candidates are.
 
 use super::*;
+use crate::stages::choice::budget::{SHARE, SHARE_FIRST};
 
 /// Runs of these lengths, in seconds.
 const LENGTHS: [f64; 4] = [10e-3, 0.1, 1.0, 10.0];
