@@ -51,13 +51,11 @@ pub(crate) struct Candidates {
     /// Whether the first one with windows is worth its hand-over as soon as each of its workers has
     /// many pending events, if the sequential engine begins.
     pub(crate) may_have_much: bool,
-    /// The number of the one that begins.
-    pub(crate) begins_with: usize,
 }
 
 impl From<Vec<Candidate>> for Candidates {
     fn from(all: Vec<Candidate>) -> Self {
-        Self { all, may_have_much: false, begins_with: 0 }
+        Self { all, may_have_much: false }
     }
 }
 
@@ -107,7 +105,7 @@ impl Candidate {
             (1..all.len()).all(|number| !all[..number].contains(&all[number])),
             "a candidate would be tried twice: {all:?}"
         );
-        Candidates { all, may_have_much, begins_with: 0 }
+        Candidates { all, may_have_much }
     }
 
     /// One engine with this number of workers, and with fewer ones; or only with as many, if that

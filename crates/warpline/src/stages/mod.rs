@@ -91,7 +91,7 @@ impl Deciding {
         balance: Balance,
         seed: u64,
     ) -> Self {
-        let Candidates { ref all, may_have_much, begins_with } = *candidates;
+        let Candidates { ref all, may_have_much } = *candidates;
         let count = all.len();
         assert!(count > 0, "nothing can run the model");
         let choice = match chooser {
@@ -103,10 +103,7 @@ impl Deciding {
             let has_windows = !matches!(engine, EngineKind::Sequential | EngineKind::TimeWarp);
             (workers, has_windows, engine == EngineKind::Speculative)
         });
-        let mut choice = if may_have_much { choice.with_windows_waiting() } else { choice };
-        if begins_with > 0 {
-            choice.begin_with(begins_with);
-        }
+        let choice = if may_have_much { choice.with_windows_waiting() } else { choice };
         let sharing = LoadSharing::new(balance, seed);
         let candidates = all.clone();
         Self { chooser, choice, sharing, candidates, limit: None, is_too_late: false }

@@ -67,20 +67,17 @@ fn execute<M: Model, B: Buffer<Message<M>>>(
     from: Option<Whole<M>>,
 ) -> Ended<M> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
-    // Beside other programs, a run on several threads may be over before it shows that one is
-    // faster.
-    let begins_with = usize::from(ranks.idle_cores() < 2);
-    let candidates = || candidates(settings.engine.workers, begins_with);
+    let candidates = || candidates(settings.engine.workers);
     let deciding = (Chooser::User, settings.engine.balance);
     let mut both = Both { run: &run, settings, moved: None };
     stages::carry_out::<M, B>(&run, from, deciding, &candidates, &mut both, watch)
 }
 
 /// All workers, and one that works alone.
-fn candidates(workers: usize, begins_with: usize) -> Candidates {
+fn candidates(workers: usize) -> Candidates {
     let together = Candidate { engine: EngineKind::TimeWarp, workers };
     let alone = Candidate { engine: EngineKind::Sequential, workers: 1 };
-    Candidates { begins_with, ..vec![together, alone].into() }
+    vec![together, alone].into()
 }
 
 /// Carries out stages on all workers, and on one that works alone.
@@ -206,7 +203,7 @@ mod tests {
         let parallel = settings.parallel();
         let run = Run { model: toy, settings: parallel, ranks: &ranks, started: Instant::now() };
         let mut both = Both { run: &run, settings, moved: None };
-        let candidates = candidates(settings.engine.workers, 0);
+        let candidates = candidates(settings.engine.workers);
         play::<B>(&run, (&candidates, Balance::On), truth, dice, stop, &mut both)
     }
 
