@@ -29,12 +29,9 @@ use crate::{
     simulated::{
         Dice, Truth,
         model::{Note, Toy},
-        on_all_cores, toy,
+        named, on_all_cores, seeds, toy,
     },
-    stages::{
-        Traits,
-        simulated::{named, play, seeds},
-    },
+    stages::{Traits, simulated::play},
 };
 
 /// The seeds that the test runs; `SIMULATED_SEEDS` says how many others.

@@ -9,6 +9,7 @@ pub(crate) mod model;
 use std::{
     iter::Sum,
     ops::Range,
+    panic,
     sync::{Arc, Mutex, OnceLock},
     thread,
 };
@@ -102,6 +103,19 @@ fn event_bytes<const BY_FIELD: bool>(toy: &Toy<BY_FIELD>) -> u64 {
             Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
             other => panic!("there is no room for an event, but {other:?}"),
         }
+    })
+}
+
+/// How many seeds a test runs: as many as `SIMULATED_SEEDS` says, or its own number.
+pub(crate) fn seeds(own: u64) -> u64 {
+    std::env::var("SIMULATED_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(own)
+}
+
+/// Runs a seed, and names it if it fails.
+pub(crate) fn named<T>(seed: u64, run: fn(u64) -> T) -> T {
+    panic::catch_unwind(|| run(seed)).unwrap_or_else(|payload| {
+        eprintln!("this was seed {seed}: SIMULATED_SEED={seed} repeats it");
+        panic::resume_unwind(payload)
     })
 }
 

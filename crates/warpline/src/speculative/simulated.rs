@@ -127,7 +127,6 @@
 
 use std::{
     iter::Sum,
-    panic,
     sync::{Arc, Mutex},
     time::Instant,
 };
@@ -145,7 +144,7 @@ use crate::{
     simulated::{
         Dice, Truth,
         model::{Cell, Log, Note, Toy},
-        on_all_cores, toy,
+        named, on_all_cores, seeds, toy,
     },
     watch::Watch,
 };
@@ -375,20 +374,12 @@ fn check_error(error: RunError, log: &Log, truth: &Truth, events_max: u64) {
     }
 }
 
-/// Runs a seed, and names it if it fails.
-fn named(seed: u64) -> Rollbacks {
-    panic::catch_unwind(|| simulate(seed)).unwrap_or_else(|payload| {
-        eprintln!("this was seed {seed}: SIMULATED_SEED={seed} repeats it");
-        panic::resume_unwind(payload)
-    })
-}
-
 #[test]
 fn simulated_runs_agree_with_the_sequential_engine() {
-    let seeds = std::env::var("SIMULATED_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
-    let seeds = seeds.unwrap_or(SEEDS);
+    let seeds = seeds(SEEDS);
     let only = std::env::var("SIMULATED_SEED").is_ok();
-    if let Some(rollbacks) = on_all_cores(0..if only { u64::MAX } else { seeds }, named) {
+    let all = 0..if only { u64::MAX } else { seeds };
+    if let Some(rollbacks) = on_all_cores(all, |seed| named(seed, simulate)) {
         let Rollbacks { all, deep_by_field, resizes_by_field, coasted } = rollbacks;
         assert!(all > seeds, "the schedules do not lead to rollbacks: {all}");
         assert!(deep_by_field > seeds / 20, "hardly any in two windows: {deep_by_field}");
@@ -400,6 +391,6 @@ fn simulated_runs_agree_with_the_sequential_engine() {
 #[test]
 fn regression_seeds() {
     for &seed in REGRESSIONS {
-        named(seed);
+        named(seed, simulate);
     }
 }

@@ -113,16 +113,3 @@ pub(crate) fn play<B: Buffer<Note>>(
     }
     begun.load(Ordering::Relaxed)
 }
-
-/// How many seeds a test runs: as many as `SIMULATED_SEEDS` says, or its own number.
-pub(crate) fn seeds(own: u64) -> u64 {
-    std::env::var("SIMULATED_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(own)
-}
-
-/// Plays the run of a seed; says which one it was if that fails.
-pub(crate) fn named(seed: u64, simulate: fn(u64) -> u64) -> u64 {
-    std::panic::catch_unwind(|| simulate(seed)).unwrap_or_else(|payload| {
-        eprintln!("this was seed {seed}: SIMULATED_SEED={seed} repeats it");
-        std::panic::resume_unwind(payload)
-    })
-}

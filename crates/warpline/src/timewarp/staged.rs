@@ -3,7 +3,7 @@
 //! Where events are tiny and most come from another worker, or where few LPs have events at the
 //! same time, several workers of Time Warp commit fewer events per second than one that works
 //! [alone](super::alone). So the run is in [`stages`]: it begins on all workers, and one works
-//! alone from where trials show that this is much faster; now and then all are tried again. As for
+//! alone from where trials show that this is faster; now and then all are tried again. As for
 //! a single worker, this is so only where no setting was changed that the sequential engine does
 //! not read: what somebody sets is what they get.
 //!
@@ -18,6 +18,7 @@ use super::{
     refusals::{own_error, refuse_what_the_model_lacks},
     reporting::WorkerResult,
     shared::TimeWarpShared,
+    turn::End,
 };
 use crate::{
     EngineKind,
@@ -113,7 +114,10 @@ impl<M: Model, B: Buffer<Message<M>>> Carrier<M, B> for Both<'_, M> {
         };
         let mut shared = at_start(&settings.parallel(), make)?;
         let results = all_workers(model, &shared, watch, started, ranks);
-        self.moved = places(&results.0, shared.directory.lp_count());
+        // Where the run has come to its end, nobody asks.
+        if results.0.iter().any(|worker| worker.end == End::Interrupted) {
+            self.moved = places(&results.0, shared.directory.lp_count());
+        }
         let outcome = conclude(model, &mut shared, results, watch, started, ranks);
         // What is left belongs to the model, too.
         let dropped = panics::catch(move || drop(shared));
@@ -166,9 +170,9 @@ mod tests {
         simulated::{
             Dice, Truth,
             model::{Note, Toy},
-            on_all_cores, toy,
+            named, on_all_cores, seeds, toy,
         },
-        stages::simulated::{named, play, seeds},
+        stages::simulated::play,
     };
 
     /// One run, decided by the seed. Returns the number of stages.
