@@ -14,8 +14,6 @@
 pub(super) const SHARE: f64 = 0.02;
 /// The same for the first trial: nothing is known before it, so it tells most.
 pub(super) const SHARE_FIRST: f64 = 0.06;
-/// The same while the candidate works that the user named.
-pub(super) const SHARE_PREFERRED: f64 = 0.02;
 /// What a change of the rate adds, as a share of the time since the change before it; and its most,
 /// in seconds.
 pub(super) const SHARE_OF_CHANGES: f64 = 0.06;

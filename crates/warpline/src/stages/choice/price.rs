@@ -4,7 +4,7 @@
 
 use super::{
     Choice,
-    budget::{SHARE, SHARE_FIRST, SHARE_PREFERRED},
+    budget::{SHARE, SHARE_FIRST},
     known::{HANDLING_GAIN, Known},
 };
 
@@ -44,11 +44,7 @@ impl Choice {
 
     /// The share of the run that trials may lose.
     pub(super) const fn share(&self) -> f64 {
-        match (self.prefers_first && self.incumbent == 0, self.trials) {
-            (_, 0) => SHARE_FIRST,
-            (true, _) => SHARE_PREFERRED,
-            (false, _) => SHARE,
-        }
+        if self.trials == 0 { SHARE_FIRST } else { SHARE }
     }
 
     /// What it takes to start the threads of a candidate.
