@@ -10,11 +10,7 @@ use crate::pending::{Entry, PendingSet};
 impl<M: Model> TimeWarpWorker<'_, M> {
     /// The greatest time that this worker has handled an event of.
     pub(super) fn farthest(&self) -> f64 {
-        let history = &self.log.history;
-        (history.front()..history.back())
-            .filter(|&at| !history[at].undone)
-            .map(|at| history[at].event.time())
-            .fold(self.clock.gvt.time(), f64::max)
+        self.log.history.reach().time().max(self.clock.gvt.time())
     }
 
     /// Keeps GVT from thrashing where memory is limited (GTW, 3.4): a worker with few free buffers
