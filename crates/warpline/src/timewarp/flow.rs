@@ -277,16 +277,13 @@ impl Flow {
     /// computations of GVT, and the throttle looks at them.
     pub(super) fn may_handle<M: Model>(&mut self, shared: &TimeWarpShared<M>, key: Bound) -> bool {
         self.set_limit(shared);
-        let time = key.time();
-        if self.is_behind_a_full_list(key) {
-            return time < self.limit_if_not_full(shared);
-        }
-        if let Some(throttle) = &mut self.throttle
-            && time >= self.limit
-        {
+        let is_behind = self.is_behind_a_full_list(key);
+        let limit = if is_behind { self.limit_if_not_full(shared) } else { self.limit };
+        let may = key.time() < limit;
+        if let Some(throttle) = self.throttle.as_mut().filter(|_| !may) {
             throttle.note_held_back();
         }
-        time < self.limit
+        may
     }
 
     /// Copies are sparse from here on, which keep records for longer.
