@@ -45,7 +45,8 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             return begun;
         }
         debug_assert!(
-            self.flow.is_over() || self.lps.len() == self.shared.directory.lps_of(self.me).len(),
+            self.flow.has_begun_short()
+                || self.lps.len() == self.shared.directory.lps_of(self.me).len(),
             "PLACE-A: an LP was not made"
         );
         self.send_mail(false);
@@ -57,7 +58,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         let seed = self.shared.settings.seed;
         for &id in self.shared.directory.lps_of(self.me) {
             if is_to_stop() {
-                self.flow.close();
+                self.flow.begin_short();
                 break;
             }
             let (model, buffers, sender, lps) =
@@ -144,7 +145,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             Ok(()) => return Ok(()),
             // The loop ends at the next LP, or there is none.
             Err(Halt::Stopped) => {
-                self.flow.close();
+                self.flow.begin_short();
                 return Ok(());
             }
             Err(Halt::Fault(fault)) => self.fail(Some(id), None, fault),

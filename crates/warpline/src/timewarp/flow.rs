@@ -114,6 +114,8 @@ pub(super) struct Flow {
     failed: bool,
     /// The run has come to its end: no event is handled any more.
     over: bool,
+    /// LPs of this worker were never made.
+    begun_short: bool,
     /// Rounds in a row in which this worker had a backlog at its cut.
     backlog_rounds: u32,
 }
@@ -143,6 +145,7 @@ impl Flow {
             stop: false,
             failed: false,
             over: false,
+            begun_short: false,
             backlog_rounds: 0,
         };
         flow.set_limit(shared);
@@ -232,6 +235,16 @@ impl Flow {
 
     pub(super) const fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// The run stops before this worker has made all its LPs, and no event is handled.
+    pub(super) fn begin_short(&mut self) {
+        (self.begun_short, self.over) = (true, true);
+    }
+
+    /// Whether LPs of this worker were never made.
+    pub(super) const fn has_begun_short(&self) -> bool {
+        self.begun_short
     }
 
     /// The notes that this worker adds to its report.

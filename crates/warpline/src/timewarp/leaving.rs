@@ -23,7 +23,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     /// be left to another engine.
     pub(super) fn take_pending(&mut self, end: End) -> Vec<Event> {
         let mut left = Vec::new();
-        if !self.shared.leaves_pending(end) {
+        if !self.leaves_pending(end) {
             return left;
         }
         debug_assert!(self.aside.canceled.is_empty(), "CUT-A: a canceled event is left");
@@ -43,21 +43,24 @@ impl<M: Model> TimeWarpWorker<'_, M> {
 
     /// The same for events of other ranks that have found no buffers here.
     pub(super) fn take_backlog(&mut self, end: End) -> Vec<LeftEvent<M>> {
-        if !self.shared.leaves_pending(end) {
+        if !self.leaves_pending(end) {
             return Vec::new();
         }
         self.drain_backlog()
     }
+
+    /// Whether a worker that ends so leaves its pending events to another engine. (A stage that has
+    /// come to the end of the run need not take a million of them out of its pending sets; and no
+    /// engine goes on where LPs were never made: their events have no receiver.)
+    pub(super) fn leaves_pending(&self, end: End) -> bool {
+        let goes_on = self.shared.is_stage && end == End::Interrupted;
+        (self.shared.settings.leaves_cut || goes_on)
+            && end != End::Failed
+            && !self.flow.has_begun_short()
+    }
 }
 
 impl<M: Model> TimeWarpShared<M> {
-    /// Whether workers that end so leave their pending events to another engine. (A stage that has
-    /// come to the end of the run need not take a million of them out of its pending sets.)
-    pub(super) fn leaves_pending(&self, end: End) -> bool {
-        let goes_on = self.is_stage && end == End::Interrupted;
-        (self.settings.leaves_cut || goes_on) && end != End::Failed
-    }
-
     /// The cut that all workers have left: their LPs in the order of their numbers, and `left`,
     /// what was in their pending sets and in the mail, and in their backlogs.
     pub(super) fn cut(
@@ -92,5 +95,112 @@ impl<M: Model> TimeWarpShared<M> {
         let message = self.arena.take(event.buffer());
         let message = Inline::store(Value(message), &mut Vec::new());
         event::Event { key: event.key, to: event.to(), io: event.io(), message }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use warpline_core::{Context, LogicalProcess, LpId, VirtualTime};
+
+    use super::*;
+    use crate::{
+        TimeWarp,
+        run::{Left, Outcome, Ranks},
+        settings::Settings,
+        timewarp::{all_workers::conclude, reporting::result},
+        watch::Watch,
+    };
+
+    /// LPs of which each sends to the last one at its start.
+    #[derive(Debug)]
+    struct ToTheLast;
+
+    #[derive(Clone, Debug)]
+    struct Plain;
+
+    impl Model for ToTheLast {
+        type Lp = Plain;
+        type Output = usize;
+
+        fn name(&self) -> &'static str {
+            "to the last"
+        }
+
+        fn lp_count(&self) -> usize {
+            6
+        }
+
+        fn make_lp(&self, _: LpId) -> Plain {
+            Plain
+        }
+
+        fn reduce(&self, lps: impl Iterator<Item = Plain>) -> usize {
+            lps.count()
+        }
+    }
+
+    impl LogicalProcess for Plain {
+        type Model = ToTheLast;
+        type Message = u64;
+        type Summary = Self;
+
+        fn start(&mut self, model: &ToTheLast, cx: &mut impl Context<u64>) {
+            cx.send(LpId::new(model.lp_count() as u32 - 1), 0.5, 0);
+        }
+
+        fn handle(&mut self, _: &ToTheLast, _: &u64, _: &mut impl Context<u64>) {}
+
+        fn finish(self, _: &ToTheLast, _: VirtualTime) -> Self {
+            self
+        }
+    }
+
+    /// A worker is stopped before it has made its LPs, and another has sent events to them.
+    fn check_stop_at_start(is_stage: bool, leaves_cut: bool) {
+        let engine = TimeWarp { workers: 2, ..TimeWarp::default() };
+        let settings = Settings { engine, leaves_cut, ..Settings::default() };
+        let ranks = Ranks::alone();
+        let shared =
+            TimeWarpShared::new(&ToTheLast, &settings, &ranks, None, None).expect("good settings");
+        let mut shared = TimeWarpShared { is_stage, ..shared };
+        let mut workers = [0, 1].map(|me| TimeWarpWorker::new(&ToTheLast, &shared, me, &ranks));
+        workers[0].start(|| false).expect("no LP fails");
+        workers[1].start(|| true).expect("no LP fails");
+        workers[0].flow.stop();
+        shared.request_gvt();
+        let mut ended = [None; 2];
+        while ended.contains(&None) {
+            for (worker, ended) in workers.iter_mut().zip(&mut ended) {
+                *ended = ended.or_else(|| worker.turn().err());
+            }
+        }
+        assert_eq!(ended, [Some(End::Interrupted); 2]);
+        let results: Vec<_> =
+            workers.into_iter().map(|worker| result(worker, End::Interrupted)).collect();
+        assert!(results[0].lps.len() == 3 && results[1].lps.is_empty(), "other LPs were made");
+        assert!(results[1].pending > 0, "no event has come for LPs that were never made");
+        let (watch, started) = (&mut Watch::default(), Instant::now());
+        let results = (results, None, Vec::new());
+        let outcome = conclude(&ToTheLast, &mut shared, results, watch, started, &ranks);
+        let Outcome::Done(done) = outcome else { panic!("the run has failed") };
+        assert!(done.interrupted);
+        match done.left {
+            Left::Cut(whole, _) if is_stage => {
+                assert!(whole.0.lps.len() == 3 && whole.0.pending.is_empty());
+            }
+            Left::Lps(lps) if !is_stage => assert_eq!(lps.into_iter().count(), 3),
+            _ => panic!("what is left is of the wrong kind"),
+        }
+    }
+
+    /// CUT-A: events whose receivers were never made are left to nobody. (Red without
+    /// `has_begun_short` in `leaves_pending`.)
+    #[test]
+    fn a_stop_at_the_start_leaves_no_events() {
+        for (is_stage, leaves_cut) in [(true, false), (false, true), (true, true), (false, false)] {
+            check_stop_at_start(is_stage, leaves_cut);
+        }
     }
 }

@@ -56,7 +56,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         }
         if self.clock.gvt.reaches(self.shared.end) {
             // A worker that was told to stop at its start may have left out all events.
-            let is_cut_short = self.flow.is_over();
+            let is_cut_short = self.flow.has_begun_short();
             return self.close(if is_cut_short { End::Interrupted } else { End::Finished });
         }
         if Flow::says_stop(outcome) {

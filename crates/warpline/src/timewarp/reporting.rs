@@ -30,6 +30,7 @@ pub(super) struct WorkerResult<M: Model> {
     /// Events that were sent and not committed: how many there are, and if they are left to another
     /// engine, which.
     pub(super) pending: u64,
+    pub(super) leaves_pending: bool,
     pub(super) left: Vec<Event>,
     /// The same of events of other ranks that had no buffers.
     pub(super) backlog: Vec<LeftEvent<M>>,
@@ -56,6 +57,7 @@ pub(super) fn result<M: Model>(mut worker: TimeWarpWorker<'_, M>, end: End) -> W
     WorkerResult {
         me: worker.me,
         pending: pending as u64,
+        leaves_pending: worker.leaves_pending(end),
         left: worker.take_pending(end),
         backlog: worker.take_backlog(end),
         log_end: worker.sender.undo_log.back(),
@@ -143,8 +145,7 @@ impl<M: Model> Reporting<'_, M> {
         lps: Vec<Lp<M::Lp>>,
         mut left: Vec<Event>,
     ) -> Left<M> {
-        let leaves = |worker: &WorkerResult<M>| self.shared.leaves_pending(worker.end);
-        let leaves_pending = results.iter().all(leaves);
+        let leaves_pending = results.iter().all(|worker| worker.leaves_pending);
         if !leaves_pending && !self.shared.is_stage {
             let ids = lps.iter().map(|lp| lp.id).collect();
             let states = lps.into_iter().map(|lp| lp.state).collect();
