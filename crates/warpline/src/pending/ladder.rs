@@ -47,6 +47,7 @@ const CALENDAR_MAX: usize = 1 << 15;
 const RUNG_BUCKETS: usize = 1024;
 /// The most rungs; a bucket of the last one goes into the calendar whatever its size is.
 const RUNGS_MAX: usize = 8;
+const _: () = assert!(RUNG_BUCKETS <= 1 << 16 && RUNGS_MAX <= 1 << 16, "a `Place` has 16 bits");
 /// Entries that are this many times as far away as the median stay in the top: hardly any if delays
 /// are exponential, many if they have heavy tails.
 const REACH: f64 = 16.0;
@@ -101,11 +102,21 @@ impl<E: Entry> MinQueue<E> for LadderQueue<E> {
     #[inline(always)]
     fn push(&mut self, entry: E) {
         self.count += 1;
-        if entry.time() > self.near {
-            self.push_far(entry);
-        } else if let Err(entry) = self.calendar.push(entry) {
-            self.push_late(entry);
-        }
+        let place = if entry.time() > self.near { self.place(entry.time()) } else { Place::Near };
+        let bucket = match place {
+            Place::Near => {
+                if let Err(entry) = self.calendar.push(entry) {
+                    self.push_late(entry);
+                }
+                return;
+            }
+            Place::Top => &mut self.top,
+            Place::Bucket { rung, bucket } => {
+                &mut self.rungs[usize::from(rung)].buckets[usize::from(bucket)]
+            }
+        };
+        self.far += 1;
+        bucket.push(entry, &mut self.spares);
     }
 
     #[inline(always)]
@@ -160,25 +171,23 @@ impl<E: Entry> LadderQueue<E> {
         }
     }
 
-    /// Adds an entry that lies beyond the calendar.
+    /// Where an entry of this time belongs, which is beyond the calendar.
+    ///
+    /// The entry itself stays with the caller, in registers: one that is put together in memory by
+    /// small stores, and then copied by large loads, waits for all stores before it.
     #[inline(never)]
-    fn push_far(&mut self, entry: E) {
-        let time = entry.time();
+    fn place(&self, time: f64) -> Place {
         if time > self.limit {
-            self.far += 1;
-            return self.top.push(entry, &mut self.spares);
+            return Place::Top;
         }
-        for rung in &mut self.rungs[..self.depth] {
+        for (number, rung) in (0..).zip(&self.rungs[..self.depth]) {
             let bucket = rung.scale.bucket_of(time);
             debug_assert!(bucket < rung.buckets.len(), "LADDER-B: there is no bucket {bucket}");
             if bucket >= rung.next {
-                self.far += 1;
-                return rung.buckets[bucket].push(entry, &mut self.spares);
+                return Place::Bucket { rung: number, bucket: bucket as u16 };
             }
         }
-        if let Err(entry) = self.calendar.push(entry) {
-            self.push_late(entry);
-        }
+        Place::Near
     }
 
     /// Makes the least entry the first of the run; false if there are no entries.
@@ -330,6 +339,17 @@ impl<E: Entry> LadderQueue<E> {
         (rung.scale, rung.next) = (scale, 0);
         self.depth += 1;
     }
+}
+
+/// Where an entry belongs.
+enum Place {
+    /// In the calendar, or among the late ones.
+    Near,
+    Bucket {
+        rung: u16,
+        bucket: u16,
+    },
+    Top,
 }
 
 /// Buckets of equal width in time.
