@@ -314,7 +314,7 @@ where
     fn advance(&mut self, slice: u32) -> Stopped {
         for _ in 0..slice {
             let Some(event) = self.sender.pending.pop() else { return Stopped::AtBound };
-            if event.key.time_value() >= self.bound || self.execution.is_over(event.io) {
+            if event.key.time_value() >= self.bound || self.execution.is_over(event.io.get()) {
                 self.sender.pending.insert(event);
                 return Stopped::AtBound;
             }
@@ -343,7 +343,7 @@ where
         debug_assert!(sender.pending.len() <= sender.peak, "more events are pending than the peak");
         let before = lp.core.sent;
         self.execution.begin();
-        match io {
+        match io.get() {
             None => {
                 let event = Arrival { key: &key, to, message: message.get() };
                 self.execution.handle(self.model, event, lp, sender);

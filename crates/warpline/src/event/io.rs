@@ -1,5 +1,5 @@
-//! Which kind of I/O event an event is, as a small number: in the bytes of a remote event, and in
-//! the spare bits of Time Warp's events.
+//! Which kind of I/O event an event is, as a number: a small one in the bytes of a remote event and
+//! in the spare bits of Time Warp's events, and a word of its own in the events of other engines.
 
 use warpline_core::Io;
 
@@ -24,6 +24,42 @@ pub(crate) const fn io_from_code(code: u32) -> Option<Option<Io>> {
     }
 }
 
+/// Which kind of I/O event an event is, if it is one, in a word of its own.
+///
+/// So `Option` of an event has its tag in this word. If it had it in a single byte, perhaps of the
+/// message, then what follows that byte would be copied by itself, by loads that begin at an odd
+/// address: each waits for two stores, and these for all before them. (The sequential engine took
+/// 1.06 to 1.3 times as long for an event of W1 and W8, in whichever program the compiler did so.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum IoWord {
+    Ordinary,
+    Blocking,
+    NonBlocking,
+}
+
+impl IoWord {
+    #[inline]
+    pub(crate) const fn get(self) -> Option<Io> {
+        match self {
+            Self::Ordinary => None,
+            Self::Blocking => Some(Io::Blocking),
+            Self::NonBlocking => Some(Io::NonBlocking),
+        }
+    }
+}
+
+impl From<Option<Io>> for IoWord {
+    #[inline]
+    fn from(io: Option<Io>) -> Self {
+        match io {
+            None => Self::Ordinary,
+            Some(Io::Blocking) => Self::Blocking,
+            Some(Io::NonBlocking) => Self::NonBlocking,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,6 +68,7 @@ mod tests {
     fn codes_go_both_ways() {
         for io in [None, Some(Io::Blocking), Some(Io::NonBlocking)] {
             assert_eq!(io_from_code(io_to_code(io)), Some(io));
+            assert_eq!(IoWord::from(io).get(), io);
         }
         assert_eq!(io_from_code(3), None);
     }

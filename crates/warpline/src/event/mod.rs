@@ -7,11 +7,11 @@ mod buffer;
 pub(crate) mod by_lp;
 mod io;
 
-use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model};
+use warpline_core::{EventKey, LogicalProcess, LpId, Model};
 
 pub(crate) use bucket::{Bucket, SpareChunks};
 pub(crate) use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, SpareBuffers, heap_bytes};
-pub(crate) use io::{io_from_code, io_to_code};
+pub(crate) use io::{IoWord, io_from_code, io_to_code};
 
 use crate::{handling::Value, pending::Entry};
 
@@ -22,13 +22,14 @@ pub(crate) type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;
 pub(crate) struct Event<B> {
     pub(crate) key: EventKey,
     pub(crate) to: LpId,
-    /// `None` for an ordinary event. It takes no space: it lies where padding would be.
-    pub(crate) io: Option<Io>,
+    /// It takes no space for most messages: it lies where padding would be.
+    pub(crate) io: IoWord,
     pub(crate) message: B,
 }
 
 const _: () = assert!(size_of::<Event<Inline<()>>>() == size_of::<(EventKey, LpId)>());
 const _: () = assert!(size_of::<Event<Inline<u64>>>() == size_of::<(EventKey, LpId, u64)>());
+const _: () = assert!(size_of::<Option<Event<Inline<u64>>>>() == size_of::<Event<Inline<u64>>>());
 
 impl<B> Event<B> {
     /// The same event with its message in a buffer of another kind.

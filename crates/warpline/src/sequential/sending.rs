@@ -82,7 +82,7 @@ impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> Sink<T> for SequentialSender<B, S
         if const { needs_drop::<T>() } && !self.heap.charge(&message, self.pending.len() + 1) {
             Sink::<T>::halt(self, Halt::OutOfBuffers);
         }
-        self.pending.insert(Event { key, to, io, message });
+        self.pending.insert(Event { key, to, io: io.into(), message });
     }
 
     #[cold]

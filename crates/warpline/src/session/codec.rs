@@ -171,10 +171,13 @@ impl<M: Model> Codec<M> {
 
     pub(super) fn write_event(&self, event: &LeftEvent<M>, bytes: &mut Vec<u8>) {
         let Event { key, to, io, message } = event;
-        debug_assert!(io_to_code(*io) <= u8::MAX.into(), "CKPT-B: the kind takes more than a byte");
+        debug_assert!(
+            io_to_code(io.get()) <= u8::MAX.into(),
+            "CKPT-B: the kind takes more than a byte"
+        );
         append_words(bytes, key.words());
         bytes.extend(to.get().to_le_bytes());
-        bytes.push(io_to_code(*io) as u8);
+        bytes.push(io_to_code(io.get()) as u8);
         let item = Item::Message(*key, *to);
         self.write(item, bytes, |bytes| self.message.write(message.get(), bytes));
     }
@@ -196,6 +199,6 @@ impl<M: Model> Codec<M> {
         let item = Item::Message(key, to);
         let message = self.read(item, bytes, |bytes| self.message.read(bytes))?;
         let message = Inline::store(Value(message), &mut Vec::new());
-        Ok(Event { key, to, io, message })
+        Ok(Event { key, to, io: io.into(), message })
     }
 }

@@ -274,7 +274,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         );
         core.sent += 1;
         let message = Inline::store(Value(message), &mut Vec::new());
-        whole.0.pending.push(Event { key, to, io: None, message });
+        whole.0.pending.push(Event { key, to, io: None.into(), message });
         Ok(())
     }
 

@@ -23,7 +23,7 @@ const _: () = assert!(size_of::<Event<()>>() == 32);
 impl<B> From<event::Event<B>> for Event<B> {
     fn from(event: event::Event<B>) -> Self {
         let event::Event { key, to, io, message } = event;
-        Self { key, to, io, sent_in: Parity::of(0), message: Some(message) }
+        Self { key, to, io: io.get(), sent_in: Parity::of(0), message: Some(message) }
     }
 }
 
@@ -31,7 +31,7 @@ impl<B> Event<B> {
     /// The event as other engines have it; nothing for an anti-message.
     pub(super) fn into_plain(self) -> Option<event::Event<B>> {
         let Self { key, to, io, message, .. } = self;
-        message.map(|message| event::Event { key, to, io, message })
+        message.map(|message| event::Event { key, to, io: io.into(), message })
     }
 
     pub(super) const fn is_anti(&self) -> bool {

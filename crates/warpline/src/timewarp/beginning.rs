@@ -124,7 +124,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
                 let mut sink = Sending::<M, true> { sender, buffers, is_logging, note: 0 };
                 sink.begin_send();
                 sink.begin_first_send();
-                sink.accept(key, to, io, Value(message.into_message()));
+                sink.accept(key, to, io.get(), Value(message.into_message()));
             });
             self.settle_first_events(key.sender(), outcome)?;
         }

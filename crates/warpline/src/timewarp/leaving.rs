@@ -94,7 +94,7 @@ impl<M: Model> TimeWarpShared<M> {
         debug_assert!(event.cancels().is_none(), "CUT-A: an anti-message has no message");
         let message = self.arena.take(event.buffer());
         let message = Inline::store(Value(message), &mut Vec::new());
-        event::Event { key: event.key, to: event.to(), io: event.io(), message }
+        event::Event { key: event.key, to: event.to(), io: event.io().into(), message }
     }
 }
 

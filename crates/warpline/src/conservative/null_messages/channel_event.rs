@@ -28,7 +28,7 @@ impl<M: Model, B: Buffer<Message<M>>> Codec<ChannelEvent<B>> for EventCodec<M> {
         let Event { key, to, io, message } = &sent.event;
         if let Some(wires) = &self.0 {
             append_words(bytes, sent.cause.to_words());
-            write_event(bytes, &wires.message, (key, *to, *io), message.get());
+            write_event(bytes, &wires.message, (key, *to, io.get()), message.get());
         }
     }
 
@@ -47,7 +47,7 @@ impl<M: Model> EventCodec<M> {
         let cause = ChannelTime::from_words(take_words(bytes)?);
         let RemoteEvent { key, to, io, message } = read_event(bytes, &wires.message)?;
         let message = B::store(Value(message), &mut Vec::new());
-        let event = Event { key, to, io, message };
+        let event = Event { key, to, io: io.into(), message };
         Ok(ChannelEvent { event, cause })
     }
 }

@@ -79,7 +79,7 @@ impl<M: Model, B: Buffer<Message<M>>> NullMessageWorker<'_, M, B> {
                 outputs.push(Event {
                     key,
                     to,
-                    io,
+                    io: io.into(),
                     message: B::store(Value(message), &mut Vec::new()),
                 });
             };

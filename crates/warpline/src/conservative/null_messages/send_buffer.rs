@@ -75,7 +75,7 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for SendBuffer<'_, M, B> 
             memory.reserve(&mut self.error_context, owned);
         }
         self.count += 1;
-        self.sent.push((edge, Event { key, to, io, message }));
+        self.sent.push((edge, Event { key, to, io: io.into(), message }));
     }
 
     #[cold]

@@ -392,7 +392,7 @@ where
         let Lp { state, core: Core { rng, sent, digest } } = &mut self.lps[local.index()].lp;
         (send_buffer.error_context.lp, send_buffer.error_context.event) = (Some(to), Some(key));
         let mut cx = Handling { cause: Cause::event(&key, to), rng, sent, sink: send_buffer };
-        match io {
+        match io.get() {
             None => state.handle(model, message.get(), &mut cx),
             Some(Io::Blocking) => cx.handle_io(state, model, message.get()),
             // It is written once all events before it are handled.
@@ -406,7 +406,7 @@ where
         if let Some(edge) = edge {
             self.graph.free(edge);
         }
-        if io == Some(Io::NonBlocking) {
+        if io.get() == Some(Io::NonBlocking) {
             self.outputs.push(Event { key, to, io, message });
         } else if owned == 0 {
             self.send_buffer.spares.recycle(message);

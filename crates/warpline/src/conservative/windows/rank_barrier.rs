@@ -248,7 +248,7 @@ impl<'t, M: Model> RankBarrier<'t, M> {
         bytes: &mut Vec<u8>,
     ) {
         for Event { key, to, io, message } in outputs {
-            write_event(bytes, &self.wires.message, (key, *to, *io), message.get());
+            write_event(bytes, &self.wires.message, (key, *to, io.get()), message.get());
         }
     }
 
@@ -265,7 +265,7 @@ impl<'t, M: Model> RankBarrier<'t, M> {
                 let RemoteEvent { key, to, io, message } =
                     arrival.map_err(|error| malformed(*rank, &error))?;
                 let message = B::store(Value(message), &mut Vec::new());
-                events.push(Event { key, to, io, message });
+                events.push(Event { key, to, io: io.into(), message });
             }
         }
         Ok(events)

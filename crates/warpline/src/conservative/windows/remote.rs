@@ -72,7 +72,7 @@ impl<M: Model, B: Buffer<Message<M>>> WindowSender<'_, M, B> {
             let message = self.store(message);
             let owned = shared.common.owned(&message);
             shared.common.memory.reserve(&mut self.error_context, owned);
-            let make = || Event { key, to, io, message };
+            let make = || Event { key, to, io: io.into(), message };
             self.calendar.insert(window, shared.local_of(to), make);
             Ok(())
         });

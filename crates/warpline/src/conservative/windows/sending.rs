@@ -167,7 +167,7 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for WindowSender<'_, M, B
         let common = &self.shared.common;
         let owned = common.owned(&message);
         common.memory.reserve(&mut self.error_context, owned);
-        let make = || Event { key, to, io, message };
+        let make = || Event { key, to, io: io.into(), message };
         if window < self.next_window {
             self.self_sent.push(Reverse(make()));
         } else if worker == self.me {

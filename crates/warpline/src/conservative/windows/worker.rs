@@ -316,7 +316,7 @@ where
                         view.leave(Some(self_sent), next.into_iter().chain(items));
                         break;
                     }
-                    if self_sent.io == Some(Io::NonBlocking) {
+                    if self_sent.io.get() == Some(Io::NonBlocking) {
                         view.sender.let_go(&self_sent.message);
                         outputs.push(self_sent);
                     } else {
@@ -329,7 +329,7 @@ where
                         view.leave(None, next.into_iter().chain(items));
                         break;
                     }
-                    if event.io == Some(Io::NonBlocking) {
+                    if event.io.get() == Some(Io::NonBlocking) {
                         output_places.push(by_lp::place(item));
                     }
                     next = items.next();
@@ -413,7 +413,7 @@ impl<M: Model, B: Buffer<Message<M>>> LpView<'_, '_, M, B> {
         context.lp = Some(*to);
         context.event = Some(*key);
         let mut cx = Handling { cause: Cause::event(key, *to), rng, sent, sink: &mut *self.sender };
-        match io {
+        match io.get() {
             None => state.handle(model, message, &mut cx),
             Some(Io::Blocking) => cx.handle_io(state, model, message),
             // It is written once all events before it are handled.

@@ -214,7 +214,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         // No anti-message follows: its sender has committed it.
         let (color, serial) = (Color::of(0), 0);
         let payload = Some(message.into_message());
-        let message = RemoteMessage { color, serial, key, to, io, payload };
+        let message = RemoteMessage { color, serial, key, to, io: io.get(), payload };
         remote.incoming.backlog.insert((Bound(key.words()), serial), message);
     }
 
@@ -227,7 +227,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             let RemoteMessage { key, to, io, payload, .. } = message;
             let payload = payload.unwrap_or_else(|| unreachable!("it is no anti-message"));
             let message = Inline::store(Value(payload), &mut Vec::new());
-            left.push(event::Event { key, to, io, message });
+            left.push(event::Event { key, to, io: io.into(), message });
         }
         debug_assert!(
             left.iter().all(|event| Bound(event.key.words()) >= self.clock.gvt),
