@@ -5,12 +5,8 @@ use warpline_core::Io;
 
 /// The code of a kind; 0 for an ordinary event.
 #[inline]
-pub(crate) const fn io_to_code(io: Option<Io>) -> u32 {
-    match io {
-        None => 0,
-        Some(Io::Blocking) => 1,
-        Some(Io::NonBlocking) => 2,
-    }
+pub(crate) fn io_to_code(io: Option<Io>) -> u32 {
+    IoWord::from(io) as u32
 }
 
 /// The kind that has this code; `None` if no kind has it.
@@ -24,7 +20,7 @@ pub(crate) const fn io_from_code(code: u32) -> Option<Option<Io>> {
     }
 }
 
-/// Which kind of I/O event an event is, if it is one, in a word of its own.
+/// Which kind of I/O event an event is, if it is one, in a word of its own: as its code.
 ///
 /// So `Option` of an event has its tag in this word. If it had it in a single byte, perhaps of the
 /// message, then what follows that byte would be copied by itself, by loads that begin at an odd
@@ -33,9 +29,9 @@ pub(crate) const fn io_from_code(code: u32) -> Option<Option<Io>> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum IoWord {
-    Ordinary,
-    Blocking,
-    NonBlocking,
+    Ordinary = 0,
+    Blocking = 1,
+    NonBlocking = 2,
 }
 
 impl IoWord {

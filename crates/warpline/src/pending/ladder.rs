@@ -47,7 +47,7 @@ const CALENDAR_MAX: usize = 1 << 15;
 const RUNG_BUCKETS: usize = 1024;
 /// The most rungs; a bucket of the last one goes into the calendar whatever its size is.
 const RUNGS_MAX: usize = 8;
-const _: () = assert!(RUNG_BUCKETS <= 1 << 16 && RUNGS_MAX <= 1 << 16, "a `Place` has 16 bits");
+const _: () = assert!(RUNG_BUCKETS <= 1 << 16 && RUNGS_MAX <= 1 << 16, "a `Region` has 16 bits");
 /// Entries that are this many times as far away as the median stay in the top: hardly any if delays
 /// are exponential, many if they have heavy tails.
 const REACH: f64 = 16.0;
@@ -102,16 +102,17 @@ impl<E: Entry> MinQueue<E> for LadderQueue<E> {
     #[inline(always)]
     fn push(&mut self, entry: E) {
         self.count += 1;
-        let place = if entry.time() > self.near { self.place(entry.time()) } else { Place::Near };
-        let bucket = match place {
-            Place::Near => {
+        let time = entry.time();
+        let region = if time > self.near { self.region_of(time) } else { Region::Near };
+        let bucket = match region {
+            Region::Near => {
                 if let Err(entry) = self.calendar.push(entry) {
                     self.push_late(entry);
                 }
                 return;
             }
-            Place::Top => &mut self.top,
-            Place::Bucket { rung, bucket } => {
+            Region::Top => &mut self.top,
+            Region::Bucket { rung, bucket } => {
                 &mut self.rungs[usize::from(rung)].buckets[usize::from(bucket)]
             }
         };
@@ -176,18 +177,18 @@ impl<E: Entry> LadderQueue<E> {
     /// The entry itself stays with the caller, in registers: one that is put together in memory by
     /// small stores, and then copied by large loads, waits for all stores before it.
     #[inline(never)]
-    fn place(&self, time: f64) -> Place {
+    fn region_of(&self, time: f64) -> Region {
         if time > self.limit {
-            return Place::Top;
+            return Region::Top;
         }
         for (number, rung) in (0..).zip(&self.rungs[..self.depth]) {
             let bucket = rung.scale.bucket_of(time);
             debug_assert!(bucket < rung.buckets.len(), "LADDER-B: there is no bucket {bucket}");
             if bucket >= rung.next {
-                return Place::Bucket { rung: number, bucket: bucket as u16 };
+                return Region::Bucket { rung: number, bucket: bucket as u16 };
             }
         }
-        Place::Near
+        Region::Near
     }
 
     /// Makes the least entry the first of the run; false if there are no entries.
@@ -342,7 +343,7 @@ impl<E: Entry> LadderQueue<E> {
 }
 
 /// Where an entry belongs.
-enum Place {
+enum Region {
     /// In the calendar, or among the late ones.
     Near,
     Bucket {

@@ -14,7 +14,7 @@ use warpline_core::{
 use super::lacking::Lack;
 use crate::{
     cut::{Cut, LeftEvent, Whole},
-    event::{Buffer, Event, Inline, Message, io_from_code, io_to_code},
+    event::{Buffer, Event, Inline, Message, io_from_code},
     handling::{Core, Lp, Value},
     panics,
 };
@@ -171,13 +171,11 @@ impl<M: Model> Codec<M> {
 
     pub(super) fn write_event(&self, event: &LeftEvent<M>, bytes: &mut Vec<u8>) {
         let Event { key, to, io, message } = event;
-        debug_assert!(
-            io_to_code(io.get()) <= u8::MAX.into(),
-            "CKPT-B: the kind takes more than a byte"
-        );
+        let code = *io as u32;
+        debug_assert!(code <= u8::MAX.into(), "CKPT-B: the kind takes more than a byte");
         append_words(bytes, key.words());
         bytes.extend(to.get().to_le_bytes());
-        bytes.push(io_to_code(io.get()) as u8);
+        bytes.push(code as u8);
         let item = Item::Message(*key, *to);
         self.write(item, bytes, |bytes| self.message.write(message.get(), bytes));
     }

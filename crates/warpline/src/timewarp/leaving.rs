@@ -102,70 +102,25 @@ impl<M: Model> TimeWarpShared<M> {
 mod tests {
     use std::time::Instant;
 
-    use warpline_core::{Context, LogicalProcess, LpId, VirtualTime};
-
     use super::*;
     use crate::{
         TimeWarp,
         run::{Left, Outcome, Ranks},
-        settings::Settings,
-        timewarp::{all_workers::conclude, reporting::result},
+        settings::{Placement, Settings},
+        timewarp::{all_workers::conclude, holding_back::tests::toy, reporting::result},
         watch::Watch,
     };
 
-    /// LPs of which each sends to the last one at its start.
-    #[derive(Debug)]
-    struct ToTheLast;
-
-    #[derive(Clone, Debug)]
-    struct Plain;
-
-    impl Model for ToTheLast {
-        type Lp = Plain;
-        type Output = usize;
-
-        fn name(&self) -> &'static str {
-            "to the last"
-        }
-
-        fn lp_count(&self) -> usize {
-            6
-        }
-
-        fn make_lp(&self, _: LpId) -> Plain {
-            Plain
-        }
-
-        fn reduce(&self, lps: impl Iterator<Item = Plain>) -> usize {
-            lps.count()
-        }
-    }
-
-    impl LogicalProcess for Plain {
-        type Model = ToTheLast;
-        type Message = u64;
-        type Summary = Self;
-
-        fn start(&mut self, model: &ToTheLast, cx: &mut impl Context<u64>) {
-            cx.send(LpId::new(model.lp_count() as u32 - 1), 0.5, 0);
-        }
-
-        fn handle(&mut self, _: &ToTheLast, _: &u64, _: &mut impl Context<u64>) {}
-
-        fn finish(self, _: &ToTheLast, _: VirtualTime) -> Self {
-            self
-        }
-    }
-
     /// A worker is stopped before it has made its LPs, and another has sent events to them.
     fn check_stop_at_start(is_stage: bool, leaves_cut: bool) {
-        let engine = TimeWarp { workers: 2, ..TimeWarp::default() };
+        let placement = Placement::RoundRobin;
+        let engine = TimeWarp { workers: 2, placement, ..TimeWarp::default() };
         let settings = Settings { engine, leaves_cut, ..Settings::default() };
-        let ranks = Ranks::alone();
+        let (toy, ranks) = (toy(), Ranks::alone());
         let shared =
-            TimeWarpShared::new(&ToTheLast, &settings, &ranks, None, None).expect("good settings");
+            TimeWarpShared::new(&toy, &settings, &ranks, None, None).expect("good settings");
         let mut shared = TimeWarpShared { is_stage, ..shared };
-        let mut workers = [0, 1].map(|me| TimeWarpWorker::new(&ToTheLast, &shared, me, &ranks));
+        let mut workers = [0, 1].map(|me| TimeWarpWorker::new(&toy, &shared, me, &ranks));
         workers[0].start(|| false).expect("no LP fails");
         workers[1].start(|| true).expect("no LP fails");
         workers[0].flow.stop();
@@ -179,18 +134,18 @@ mod tests {
         assert_eq!(ended, [Some(End::Interrupted); 2]);
         let results: Vec<_> =
             workers.into_iter().map(|worker| result(worker, End::Interrupted)).collect();
-        assert!(results[0].lps.len() == 3 && results[1].lps.is_empty(), "other LPs were made");
+        assert!(results[0].lps.len() == 4 && results[1].lps.is_empty(), "other LPs were made");
         assert!(results[1].pending > 0, "no event has come for LPs that were never made");
         let (watch, started) = (&mut Watch::default(), Instant::now());
         let results = (results, None, Vec::new());
-        let outcome = conclude(&ToTheLast, &mut shared, results, watch, started, &ranks);
+        let outcome = conclude(&toy, &mut shared, results, watch, started, &ranks);
         let Outcome::Done(done) = outcome else { panic!("the run has failed") };
         assert!(done.interrupted);
         match done.left {
             Left::Cut(whole, _) if is_stage => {
-                assert!(whole.0.lps.len() == 3 && whole.0.pending.is_empty());
+                assert!(whole.0.lps.len() == 4 && whole.0.pending.is_empty());
             }
-            Left::Lps(lps) if !is_stage => assert_eq!(lps.into_iter().count(), 3),
+            Left::Lps(lps) if !is_stage => assert_eq!(lps.into_iter().count(), 4),
             _ => panic!("what is left is of the wrong kind"),
         }
     }

@@ -91,7 +91,7 @@ mod errors;
 mod net;
 mod recorded;
 
-use std::{ops::Range, panic, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use warpline_core::{CommitDigest, LpId, Model, Stream};
 use warpline_net::Transport;
@@ -116,7 +116,7 @@ use crate::{
     simulated::{
         Dice, Truth,
         model::{Log, Toy},
-        on_all_cores, toy,
+        named, on_all_cores, toy,
     },
 };
 
@@ -455,20 +455,17 @@ impl Run<'_> {
     }
 }
 
-/// Runs a seed, and names it if it fails.
-fn named(seed: u64) -> u64 {
+/// One run, on as many ranks as the seed says.
+fn simulate_seed(seed: u64) -> u64 {
     let has_ranks = (SEEDS..SEEDS + SEEDS_OF_RANKS).contains(&seed);
     let ranks = if has_ranks { 2 + (seed % 3 / 2) as usize } else { 1 };
-    panic::catch_unwind(|| simulate(seed, pool(seed), ranks)).unwrap_or_else(|payload| {
-        eprintln!("this was seed {seed}, {ranks} ranks: SIMULATED_SEED={seed} repeats it");
-        panic::resume_unwind(payload)
-    })
+    simulate(seed, pool(seed), ranks)
 }
 
 /// Runs all these seeds.
 fn run_seeds(seeds: Range<u64>) {
     let runs = seeds.end - seeds.start;
-    if let Some(rolled_back) = on_all_cores(seeds, named) {
+    if let Some(rolled_back) = on_all_cores(seeds, |seed| named(seed, simulate_seed)) {
         assert!(rolled_back > runs, "the schedules do not lead to rollbacks: {rolled_back}");
     }
 }
