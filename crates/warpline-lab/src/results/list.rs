@@ -19,7 +19,8 @@ const HEAD: &str = "# Results
 
 Each file here is a measurement behind the tables of the documents: the command that makes it, when
 and on which machine it was run, the commit, and the files and folders of this repository that the
-numbers depend on, with a digest of each as it was at that time. `warpline bench --results FILE` and
+numbers depend on, with a digest of each as it was at that time: of its code, without comments and
+tests. `warpline bench --results FILE` and
 `warpline lab FIGURE --results FILE` write such a file: one that is there keeps its title, its views
 and which sources it names. They write no digest of a source that has changed since the program
 was built.
@@ -36,7 +37,9 @@ Without an argument this test fails where a table differs from its file, where a
 in no file, where a sentence has a number with two digits after the point that no table of its page
 has (a rule or a setting is written as code), and where this page is not the list of the files. It
 does not fail because sources have changed: the column `sources` is as of the last `update`, and
-`changed` says what is true now. Figures that are older than this folder name the commit that
+`changed` says what is true now. What is *past* is no figure of the program as it is: it compares
+two programs, or is of something that was tried, and tells why the program is as it is. Figures that
+are older than this folder name the commit that
 published them. Commands are as they were typed then: `--buffer-quota N` is
 `--pool sender:quota=N` now, `--fossil on-the-fly` is `--pool partitioned:on-the-fly`,
 `--few-buffers N` is `--flow few-buffers=N`, and examples that measure (`send_cost`, `saving_cost`,
@@ -69,9 +72,10 @@ pub(super) fn page(
 
 /// The last column: what the file itself says, or whether the sources are as they were.
 fn state(results: &Results, is_same: bool) -> String {
-    match &results.stale {
-        Some(why) => format!("**stale**: {why}"),
-        None => if is_same { SAME } else { "changed since" }.to_owned(),
+    match (&results.stale, &results.past) {
+        (Some(why), _) => format!("**stale**: {why}"),
+        (None, Some(what)) => format!("past: {what}"),
+        (None, None) => if is_same { SAME } else { "changed since" }.to_owned(),
     }
 }
 
@@ -115,8 +119,9 @@ pub fn changed(root: &Path) -> Result<Vec<String>, LabError> {
     let line = |(name, results): (String, Results)| {
         let changed = sources::changed(root, &results.sources);
         let why = match (&results.stale, changed.as_slice()) {
-            (None, []) => return None,
             (Some(why), _) => format!("stale: {why}"),
+            (None, []) => return None,
+            (None, _) if results.past.is_some() => return None,
             (None, changed) => format!("changed since: {}", changed.join(", ")),
         };
         Some(format!("{name} ({}): {why}", results.date))

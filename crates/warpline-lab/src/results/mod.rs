@@ -77,6 +77,10 @@ pub struct Results {
     /// Why the numbers are not those of the sources, where digests cannot tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
+    /// What the numbers are of, if that is not the program as it is: they tell why it became so,
+    /// and are not to be measured again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub past: Option<String>,
     /// Files and folders that the numbers depend on, from the root of the repository, with their
     /// digests at the time of the measurement.
     pub sources: Digests,
@@ -104,6 +108,7 @@ impl Results {
             how: String::new(),
             settings,
             stale: None,
+            past: None,
             sources: ENGINES.into_iter().map(|path| (path.to_owned(), None)).collect(),
             views: BTreeMap::new(),
             columns,

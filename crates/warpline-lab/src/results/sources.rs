@@ -1,7 +1,8 @@
 //! Digests of sources: whether what a measurement depends on has changed since.
 //!
-//! A digest is over the paths and the bytes of files, so it needs no git and is the same in a
-//! shallow clone. The module's parent writes them, `list` compares them.
+//! A digest is over the paths and the text of files, so it needs no git and is the same in a
+//! shallow clone. Of Rust it is over the code that a program is made of: comments and tests change
+//! no measurement. The module's parent writes digests, `list` compares them.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +29,7 @@ pub(super) fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// The digest of a file, or of all files in a folder: FNV-1a (64 bits) over the path of each below
-/// the folder, a zero, its bytes without carriage returns, and a zero.
+/// the folder, a zero, what counts of its bytes, and a zero.
 pub(super) fn digest(path: &Path) -> io::Result<String> {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut mix = |bytes: &[u8]| {
@@ -36,12 +37,32 @@ pub(super) fn digest(path: &Path) -> io::Result<String> {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
     };
-    for file in files(path)? {
+    let is_code = |file: &PathBuf| file.file_name().is_none_or(|name| name != "tests.rs");
+    for file in files(path)?.into_iter().filter(is_code) {
         let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().replace('\\', "/");
         mix(name.as_bytes());
-        mix(&fs::read(&file)?);
+        mix(&what_counts(&file, fs::read(&file)?));
     }
     Ok(format!("{hash:016x}"))
+}
+
+/// What counts of a file: of Rust, all lines but empty ones, comments and modules of tests.
+fn what_counts(path: &Path, bytes: Vec<u8>) -> Vec<u8> {
+    if path.extension().is_none_or(|extension| extension != "rs") {
+        return bytes;
+    }
+    let Ok(text) = str::from_utf8(&bytes) else { return bytes };
+    let mut lines = text.lines().peekable();
+    let mut code = Vec::new();
+    while let Some(line) = lines.next() {
+        let opens_module = |next: &&str| next.contains("mod ") && next.ends_with('{');
+        if line == "#[cfg(test)]" && lines.next_if(opens_module).is_some() {
+            lines.by_ref().find(|line| *line == "}");
+        } else if !matches!(line.trim_start().as_bytes(), [] | [b'/', b'/', ..]) {
+            code.extend(line.bytes().chain(*b"\n"));
+        }
+    }
+    code
 }
 
 /// When the file that changed last was changed.

@@ -111,10 +111,14 @@ fn differences_are_seen() {
     fs::write(&file, text.replace("src/b.rs", "src/gone.rs")).expect("it can be written");
     seen("rates.json: there is no src/gone.rs");
     let stale = text.replace("\"sources\"", "\"stale\": \"another program\", \"sources\"");
-    fs::write(&file, stale).expect("it can be written");
+    fs::write(&file, &stale).expect("it can be written");
     seen("docs/results/README.md: not the list");
     seen("docs/page.md: a table differs");
     assert!(changed(root).expect("they are read")[0].ends_with("stale: another program"));
+    let past = text.replace("\"sources\"", "\"past\": \"two programs\", \"sources\"");
+    fs::write(&file, past.replace("src/b.rs", "src")).expect("it can be written");
+    assert!(changed(root).expect("they are read").is_empty(), "the past is not measured again");
+    fs::write(&file, stale).expect("it can be written");
     update(root).expect("they are made");
     let list = fs::read_to_string(root.join("docs/results/README.md")).expect("it is there");
     assert_eq!(list::states_in(&list)["rates"], "**stale**: another program");
@@ -148,6 +152,23 @@ fn a_digest_is_over_paths_and_bytes() {
     assert_eq!(digest(), format!("{by_hand:016x}"));
     write("y\n");
     assert_ne!(digest(), format!("{by_hand:016x}"));
+}
+
+/// Comments, empty lines and tests make no other program.
+#[test]
+fn a_digest_of_rust_is_over_code() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).expect("it is written");
+        sources::digest(folder.path()).expect("it is there")
+    };
+    let code = write("a.rs", "fn a() {\n    b();\n}\nfn c() {}\n");
+    let test = "#[cfg(test)]\npub(super) mod tests {\n    fn t() {}\n}\n";
+    let all = format!("//! All.\n\nfn a() {{\n    // Why.\n    b();\n}}\n{test}fn c() {{}}\n");
+    assert_eq!(write("a.rs", &all), code);
+    assert_eq!(write("tests.rs", "fn t() {}\n"), code);
+    assert_ne!(write("b.rs", ""), code);
+    assert_ne!(write("b.rs", "#[cfg(test)]\nfn d() {}\n"), write("b.rs", "#[cfg(test)]\n"));
 }
 
 #[test]
