@@ -1,7 +1,9 @@
 //! The documents of this repository and the files of results behind them: fails where they differ.
 //!
 //! With the argument `update` it makes the tables of the documents and the list of results from the
-//! files; with `changed` it names the results whose sources have changed since.
+//! files; with `changed` it names the results whose sources have changed since; and with `measured
+//! PROGRAM NAME...` it notes that this program has measured those results just now, as
+//! `docs/results/measure.py` does.
 
 use std::{env, path::Path, process::ExitCode};
 
@@ -20,9 +22,14 @@ fn check(root: &Path) -> Result<Vec<String>, LabError> {
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let (lines, is_check) = match env::args().nth(1).as_deref() {
+    let mut words = env::args().skip(1);
+    let (lines, is_check) = match words.next().as_deref() {
         Some("update") => (results::update(&root), false),
         Some("changed") => (results::changed(&root), false),
+        Some("measured") => {
+            let program = words.next().unwrap_or_default();
+            (results::measured(&root, Path::new(&program), words), false)
+        }
         // Anything else is a choice of tests.
         _ => (check(&root), true),
     };

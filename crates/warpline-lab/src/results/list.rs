@@ -30,6 +30,7 @@ made from `NAME.json`; `<!-- results: NAME VIEW -->` lays the rows out as a view
 `down` and `across` are columns whose values name lines and columns, `value` is the column of the
 numbers, with `digits`, and `names` says which values are shown, and how they are called.
 
+    docs/results/measure.py NAME                           # measures, where no such command can
     cargo test -p warpline-lab --test results -- changed   # names those whose sources have changed
     cargo test -p warpline-lab --test results -- update    # makes the tables and this page
 

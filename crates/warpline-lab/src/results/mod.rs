@@ -23,6 +23,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
@@ -132,6 +133,21 @@ impl Results {
         }
     }
 
+    /// Notes the commit, and the digests of sources as they are. `built` is when the program that
+    /// measured was built.
+    fn stamp(&mut self, root: Option<&Path>, built: Option<SystemTime>) {
+        self.commit = root.and_then(commit);
+        for (source, digest) in &mut self.sources {
+            let source = root.map(|root| root.join(source));
+            // RES-B: else the program is not made of what is there now.
+            let is_built = |source: &PathBuf| {
+                let newest = sources::newest(source).ok();
+                newest.zip(built).is_some_and(|(newest, built)| newest <= built)
+            };
+            *digest = source.filter(is_built).and_then(|source| sources::digest(&source).ok());
+        }
+    }
+
     /// The file: as `serde_json` writes it, but a row in a line.
     fn to_json(&self) -> String {
         let without = Self { rows: Vec::new(), ..self.clone() };
@@ -196,19 +212,34 @@ impl Destination {
             results.sources.clone_from(sources);
         }
         let root = root_of(&self.path);
-        results.commit = root.as_deref().and_then(commit);
         let built = std::env::current_exe().and_then(fs::metadata).and_then(|exe| exe.modified());
-        for (source, digest) in &mut results.sources {
-            let source = root.as_ref().map(|root| root.join(source));
-            // RES-B: else the program is not made of what is there now.
-            let is_built = |source: &PathBuf| {
-                let newest = sources::newest(source).ok();
-                newest.zip(built.as_ref().ok()).is_some_and(|(newest, built)| newest <= *built)
-            };
-            *digest = source.filter(is_built).and_then(|source| sources::digest(&source).ok());
-        }
+        results.stamp(root.as_deref(), built.ok());
         output::write(&self.path, results.to_json().as_bytes())
     }
+}
+
+/// Notes in published files that `program` has measured their rows just now.
+///
+/// # Errors
+///
+/// [`LabError::Results`] if a file cannot be read or is none of results, [`LabError::Write`] if it
+/// cannot be written.
+pub fn measured(
+    root: &Path,
+    program: &Path,
+    names: impl Iterator<Item = String>,
+) -> Result<Vec<String>, LabError> {
+    let built = fs::metadata(program).and_then(|program| program.modified()).ok();
+    let mut noted = Vec::new();
+    for name in names {
+        let path = root.join(FOLDER).join(format!("{name}.json"));
+        let mut results = Results::read(&path)?;
+        results.date = Host::detect().date;
+        results.stamp(Some(root), built);
+        output::write(&path, results.to_json().as_bytes())?;
+        noted.push(name);
+    }
+    Ok(noted)
 }
 
 /// All results of a repository, by their names.

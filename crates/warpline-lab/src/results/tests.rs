@@ -88,6 +88,25 @@ fn results_become_tables_and_their_sources_are_watched() {
     assert!(sources["src/a"].is_none() && sources["src/b.rs"].is_some(), "{sources:?}");
 }
 
+/// RES-B: a program that measures for a file is older than no source of it. Red if `measured` takes
+/// digests whatever the program is.
+#[test]
+fn what_another_program_has_measured_is_noted() {
+    let folder = repository();
+    let root = folder.path();
+    measured(root);
+    names_source(root);
+    let program = root.join("program");
+    fs::write(&program, "").expect("it can be written");
+    age(&root.join("src/b.rs"), SystemTime::now() + std::time::Duration::from_secs(3600));
+    let noted = super::measured(root, &program, ["rates".to_owned()].into_iter());
+    assert_eq!(noted.expect("it is there"), ["rates"]);
+    let sources = Results::read(&root.join("docs/results/rates.json")).expect("results").sources;
+    assert!(sources["src/a"].is_some() && sources["src/b.rs"].is_none(), "{sources:?}");
+    let noted = super::measured(root, &program, ["other".to_owned()].into_iter());
+    assert!(noted.is_err(), "there is no such file");
+}
+
 /// What is changed by hand, lost or stale is seen.
 #[test]
 fn differences_are_seen() {
