@@ -6,9 +6,9 @@
 
 It builds the command, runs it, and writes the rows of `docs/results/NAME.json`; some names measure
 several files at once. Then `cargo test -p warpline-lab --test results -- update` makes the tables.
-What `warpline lab FIGURE --results FILE` writes by itself is not here. Rates are medians, and
-ratios are medians of the ratios within rounds: in a round, all that is compared runs in turn. So
-nothing else should run on the machine, and the ratios say more than the rates.
+What `warpline bench` and `warpline lab` write as it is published is not here. Rates are medians,
+and ratios are medians of the ratios within rounds: in a round, all that is compared runs in turn.
+So nothing else should run on the machine, and the ratios say more than the rates.
 
 `--command FILE` takes a command that is there, `--netlists FOLDER` has the ISCAS circuits.
 """
@@ -75,8 +75,20 @@ class Bench:
             words = [str(self.command), "bench", *arguments.split(), "--results", str(file)]
             subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
             results = json.loads(file.read_text())
-        rows = [dict(zip(results["columns"], row)) for row in results["rows"]]
-        return {(row["workload"], row["variant"]): row for row in rows}
+        return {(row["workload"], row["variant"]): row for row in named(results)}
+
+    def lab(self, figure: str) -> list[dict]:
+        """`warpline lab`: its rows."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "results.json")
+            words = [str(self.command), "lab", figure, "--results", str(file), "--output", folder]
+            subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+            return named(json.loads(file.read_text()))
+
+
+def named(results: dict) -> list[dict]:
+    """The rows of a file, with the names of the columns."""
+    return [dict(zip(results["columns"], row)) for row in results["rows"]]
 
 
 def million(rates: list[float]) -> str:
@@ -322,15 +334,34 @@ def load_sharing(bench: Bench) -> dict[str, list[Row]]:
     for run in (W1, W2, W5, TRAFFIC):
         off, on = on_and_off(bench, f"{run} {TIME_WARP} 2", 7)
         default.append(f"{ratio(on, off):.2f}")
-    before, after = [], []
-    for engine in ("speculative", "conservative") * 3:
-        remarks = bench.run(f"{hot} --engine {engine} --workers 2")["remarks"]
-        for remark in filter(lambda remark: "times the mean" in remark, remarks):
-            times = [float(number) for number in re.findall(r"(\d\.\d+) times", remark)]
-            before.append(times[0])
-            after.append(times[1])
+    runs = [f"{hot} --engine {engine} --workers 2" for engine in ("speculative", "conservative")]
+    before, after, _ = by_mean(bench, runs * 3)
     mean = [["before", span(before)], ["at the end", span(after)]]
     return {"load-sharing": rows, "load-sharing-default": [default], "load-sharing-mean": mean}
+
+
+@measures("load-sharing-time-warp")
+def load_sharing_time_warp(bench: Bench) -> dict[str, list[Row]]:
+    """What moves gain in Time Warp where a hot spot stays, and where it wanders."""
+    rows = []
+    hot, wandering = "--end 400", "--hot-period 600 --end 2400"
+    titles = {hot: "a hot spot that stays", wandering: "the same, wandering, four periods"}
+    for flags, title in titles.items():
+        run = f"{HOT} {flags} {TIME_WARP} 2"
+        off, on = on_and_off(bench, run, 5)
+        before, _, mean = by_mean(bench, [run] * 3)
+        rows.append([title, f"`{flags}`", span(before), span(mean), f"{ratio(on, off):.2f}"])
+    return {"load-sharing-time-warp": rows}
+
+
+def by_mean(bench: Bench, runs: list[str]) -> tuple[list[float], list[float], list[float]]:
+    """What the busiest worker had to do by the mean: at first, at the end and on average."""
+    found = []
+    for remark in (remark for run in runs for remark in bench.run(run)["remarks"]):
+        if "times the mean" in remark:
+            found.append([float(number) for number in re.findall(r"(\d\.\d+) times", remark)])
+    before, after, mean = zip(*found)
+    return before, after, mean
 
 
 def on_and_off(bench: Bench, run: str, rounds: int) -> tuple[list[float], list[float]]:
@@ -403,8 +434,8 @@ def pool_models(bench: Bench) -> dict[str, list[Row]]:
     """The buffer pools on every workload, without a limit."""
     loads = ["W1", "W2", "W4", "W5", "W8", "W9"]
     rates = {(load, pool): [] for load in loads for pool in POOLS}
-    only = "--only timewarp --workers 2 --batch 64 --samples 1 --length 0.5 --pool"
-    for number in range(5):
+    only = "--only timewarp --workers 2 --batch 64 --samples 1 --pool"
+    for number in range(9):
         for pool in POOLS[:: 1 if number % 2 else -1]:
             found = bench.bench(f"{' '.join(loads)} {only} {pool}")
             for load in loads:
@@ -523,7 +554,7 @@ def time_warp_policies(bench: Bench) -> dict[str, list[Row]]:
     """Two workers of Time Warp with one setting that is not the default."""
     loads = ["W1", "W2", "W3", "W5", "W8", "W9"]
     flags = ["--batch 64", "--throttle off", "--saving reverse", "--saving copy:interval=8"]
-    flags += ["--batch 16", "--batch 1", "--pin off", "--gvt-interval 256", "--batch 64"]
+    flags += ["--batch 16", "--batch 1", "--pin off --batch 64", "--gvt-interval 256", "--batch 64"]
     titles = [row[0] for row in published("time-warp-policies")["rows"]]
     found = {(row, load): [] for row in range(len(flags)) for load in loads}
     only = "--only sequential,timewarp --workers 2 --length 0.5 --samples 1"
@@ -543,9 +574,77 @@ def time_warp_policies(bench: Bench) -> dict[str, list[Row]]:
     return {"time-warp-policies": rows}
 
 
+@measures("flooding")
+def flooding(bench: Bench) -> dict[str, list[Row]]:
+    """What workers keep of their rate beside a flood: `flood-kept` and `flood-turns`."""
+    kept, turns = {}, {}
+    for row in bench.lab("flooding"):
+        buffers = row["buffers"]
+        kept.setdefault(buffers, [spaced(buffers)]).append(f"{row['rate kept']:.2f}")
+        count = spaced(row["turns beside it"] / 1000)
+        turns.setdefault(buffers, [spaced(buffers)]).append(count)
+    return {"flood-kept": list(kept.values()), "flood-turns": list(turns.values())}
+
+
+@measures("pool-memory")
+def pool_memory(bench: Bench) -> dict[str, list[Row]]:
+    """How much memory each pool needs: events by turns of eight workers."""
+    rows = {row[0]: [row[0]] for row in published("pool-memory")["rows"]}
+    for row in bench.lab("pool-memory"):
+        buffers = f"{row['event buffers by pending events']:g}"
+        if buffers in rows and row["workers"] == 8:
+            rows[buffers].append(f"{row['events by turns']:.2f}")
+    return {"pool-memory": list(rows.values())}
+
+
+@measures("numa-nodes")
+def numa_nodes(bench: Bench) -> dict[str, list[Row]]:
+    """The NUMA paper's figure 6 on a model of its machine: `lab-numa-nodes`."""
+    rows = {row[0]: [row[0]] for row in published("lab-numa-nodes")["rows"]}
+    for row in bench.lab("numa-fig6-nodes"):
+        rows[str(row["time between cars (s)"])].append(f"{row['execution time (s)']:.3f}")
+    return {"lab-numa-nodes": list(rows.values())}
+
+
+@measures("numa-daemons")
+def numa_daemons(bench: Bench) -> dict[str, list[Row]]:
+    """The NUMA paper's figures 7 to 9 on that model, but for rows of other constants."""
+    rows = published("lab-numa-789")["rows"]
+    for row, figure, digits in zip(rows, ("numa-fig7", "numa-fig8", "numa-fig9"), (1, 2, 2)):
+        found = bench.lab(figure)
+        column = list(found[0])[2]
+        rates = [line[column] for line in found if line["curve"] != "compared with"]
+        row[2] = f"{min(rates):.{digits}f} to {max(rates):.{digits}f}"
+        if figure == "numa-fig8":
+            places = [("compared with", ""), ("4 daemons", 10), ("4 daemons", 2)]
+            lines = {(line["curve"], line["period (s)"]): line for line in found}
+            shares = [share_of_far(lines[place]) for place in places]
+            rows[4][2] = "{:.1f}, {:.1f} and {:.1f} %".format(*shares)
+    return {"lab-numa-789": rows}
+
+
+def share_of_far(line: dict) -> float:
+    """Per cent of the lines read that are read from another node."""
+    far = line["far lines read"]
+    return 100 * far / (far + line["near lines read"])
+
+
+@measures("architectures")
+def architectures(bench: Bench) -> dict[str, list[Row]]:
+    """Waiting for buffers on a server and on the KSR-2, by the memory-system model."""
+    rows = {(row[0], row[1]): row[:2] for row in published("architectures")["rows"]}
+    for row in bench.lab("architectures"):
+        where = f"{row['machine']}, {row['protocol']}", str(row["workers"])
+        if where in rows:
+            rows[where].append(spaced(row["ns per event"]))
+    return {"architectures": list(rows.values())}
+
+
 def write(name: str, rows: list[Row], machine: str) -> None:
     """Puts rows into a published file, a row in a line."""
-    results = published(name) | {"machine": machine, "rows": []}
+    results = published(name)
+    is_computed = results["machine"].startswith("computed")
+    results |= {"machine": results["machine"] if is_computed else machine, "rows": []}
     results.pop("stale", None)
     lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
     text = json.dumps(results, indent=2, ensure_ascii=False)
