@@ -111,6 +111,11 @@ def workers(engine: str, count: int) -> str:
     return f"{engine}, {count} worker{'s' if count > 1 else ''}"
 
 
+def until(run: str, end: int) -> str:
+    """A run with another end."""
+    return f"{run.rsplit(' --end', 1)[0]} --end {end}"
+
+
 def cell(row: dict | None, has_ratio: bool) -> str:
     if row is None:
         return ""
@@ -275,7 +280,8 @@ def time_warp_instructions(bench: Bench) -> dict[str, list[Row]]:
     engines = ["timewarp --workers 1 --as-if-many", "speculative --workers 1", "sequential"]
     found = []
     for engine in engines:
-        totals = [instructions(bench, f"{W1} --end {end} --engine {engine}") for end in (150, 50)]
+        runs = [f"{until(W1, end)} --engine {engine}" for end in (150, 50)]
+        totals = [instructions(bench, run) for run in runs]
         (long, events), (short, fewer) = totals
         found.append(f"{(long - short) / (events - fewer):.0f}")
     rows = published("time-warp-instructions")["rows"]
@@ -286,8 +292,8 @@ def instructions(bench: Bench, run: str) -> tuple[int, int]:
     """Instructions and committed events of a run."""
     pin = "" if run.endswith("sequential") else " --pin off"
     words = f"valgrind --tool=callgrind --callgrind-out-file=/dev/null {bench.command} run"
-    run = run.replace(" --end 4000", "") + pin + " --format json"
-    done = subprocess.run((words + " " + run).split(), check=True, capture_output=True, text=True)
+    words = f"{words} {run}{pin} --format json".split()
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
     counted = re.search(r"Collected : (\d+)", done.stderr)
     return int(counted[1]), json.loads(done.stdout)["committed_events"]
 
@@ -310,7 +316,7 @@ def speculative_grain(bench: Bench) -> dict[str, list[Row]]:
     engines = {"speculative": "speculative", "`auto`": "auto", "Time Warp": "timewarp"}
     rows = {name: [name] for name in engines}
     for load, grain, end in ((W1, 200, 2000), (W1, 500, 1000), (W1, 1000, 600), (W2, 1000, 40)):
-        run = f"{load.rsplit(' --end', 1)[0]} --grain {grain} --end {end} --engine"
+        run = f"{until(load, end)} --grain {grain} --engine"
         cases = {name: f"{run} {engine} --workers 2" for name, engine in engines.items()}
         found = bench.rounds(cases | {"sequential": f"{run} sequential"}, 5)
         for name in engines:
@@ -380,7 +386,7 @@ def traffic_speed(bench: Bench) -> dict[str, list[Row]]:
     limits = {engine: "" if engine == "sequential" else " --workers 2" for engine in engines}
     even = {engine: f"{TRAFFIC} --engine {engine}{limits[engine]}" for engine in engines}
     even = bench.rounds(even, 5)
-    run = f"{TRAFFIC.rsplit(' --end', 1)[0]} --end 28800 --uneven 3 --engine"
+    run = f"{until(TRAFFIC, 28800)} --uneven 3 --engine"
     cases = {("sequential", ""): f"{run} sequential"}
     for engine in ("conservative", "speculative"):
         for on in ("off", "on"):
@@ -403,7 +409,7 @@ def null_messages(bench: Bench) -> dict[str, list[Row]]:
     run = "--engine conservative --synchronization"
     orders = ["simulation-time", "fifo", "lifo"]
     both = [(order, count) for order in orders for count in (1, 2)]
-    short, long = "hypercube --end 400", "hypercube --end 2000"
+    short, long = W4, until(W4, 2000)
 
     def with_length(length: str) -> dict:
         chosen = "null-messages --scheduler"
@@ -515,8 +521,8 @@ def numa_one_node(bench: Bench) -> dict[str, list[Row]]:
     """What the placement of memory costs where there is one node."""
     settings = {"off": "off", "worker": "worker", "lp": "lp", "half": "off --mail bottom-half"}
     rows = []
-    short = "traffic --interarrival 45 --end 21600"
-    for (title, *_), run in zip(published("numa-one-node")["rows"], (W1, W2, short)):
+    runs = (W1, W2, until(TRAFFIC, 21600))
+    for (title, *_), run in zip(published("numa-one-node")["rows"], runs):
         case = f"{run} {TIME_WARP} 2 --memory-placement"
         cases = {name: f"{case} {setting}" for name, setting in settings.items()}
         found = bench.rounds(cases, 5, "wall_seconds")

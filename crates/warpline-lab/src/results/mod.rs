@@ -23,7 +23,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
@@ -133,9 +132,9 @@ impl Results {
         }
     }
 
-    /// Notes the commit, and the digests of sources as they are. `built` is when the program that
-    /// measured was built.
-    fn stamp(&mut self, root: Option<&Path>, built: Option<SystemTime>) {
+    /// Notes the commit, and the digests of sources as they are; `program` has measured.
+    fn stamp(&mut self, root: Option<&Path>, program: &Path) {
+        let built = fs::metadata(program).and_then(|program| program.modified()).ok();
         self.commit = root.and_then(commit);
         for (source, digest) in &mut self.sources {
             let source = root.map(|root| root.join(source));
@@ -212,8 +211,7 @@ impl Destination {
             results.sources.clone_from(sources);
         }
         let root = root_of(&self.path);
-        let built = std::env::current_exe().and_then(fs::metadata).and_then(|exe| exe.modified());
-        results.stamp(root.as_deref(), built.ok());
+        results.stamp(root.as_deref(), &std::env::current_exe().unwrap_or_default());
         output::write(&self.path, results.to_json().as_bytes())
     }
 }
@@ -229,13 +227,12 @@ pub fn measured(
     program: &Path,
     names: impl Iterator<Item = String>,
 ) -> Result<Vec<String>, LabError> {
-    let built = fs::metadata(program).and_then(|program| program.modified()).ok();
     let mut noted = Vec::new();
     for name in names {
         let path = root.join(FOLDER).join(format!("{name}.json"));
         let mut results = Results::read(&path)?;
         results.date = Host::detect().date;
-        results.stamp(Some(root), built);
+        results.stamp(Some(root), program);
         output::write(&path, results.to_json().as_bytes())?;
         noted.push(name);
     }

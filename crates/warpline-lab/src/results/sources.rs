@@ -29,7 +29,7 @@ pub(super) fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// The digest of a file, or of all files in a folder: FNV-1a (64 bits) over the path of each below
-/// the folder, a zero, what counts of its bytes, and a zero.
+/// the folder, a zero, what counts of its bytes without carriage returns, and a zero.
 pub(super) fn digest(path: &Path) -> io::Result<String> {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut mix = |bytes: &[u8]| {
