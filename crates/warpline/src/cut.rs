@@ -156,8 +156,8 @@ impl<L, E> Parts<L, E> {
 pub(crate) struct Stage<M: Model, E> {
     /// Whether there may be events left before the end of the run.
     pub(crate) interrupted: bool,
-    /// Whether it has ended because times are too late for its windows.
-    pub(crate) is_too_late: bool,
+    /// Whether it has ended because windows without rollbacks cannot go on.
+    pub(crate) has_given_up: bool,
     /// The time of the last committed event, or a later one up to which the run has come.
     pub(crate) last_time: VirtualTime,
     /// Without the digest.

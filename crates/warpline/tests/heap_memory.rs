@@ -293,7 +293,8 @@ fn other_engines_count_messages() {
 
 /// All engines, with hardly more memory than the sequential engine needs, and with enough: a run
 /// ends well, or with an error, within the limit. The speculative engine always comes to its end:
-/// where nothing else fits, it handles events one by one.
+/// where nothing else fits, it handles events one by one. So does `auto`, whose windows without
+/// rollbacks end in time.
 fn every_engine_stays_within_the_limit() {
     let (lookahead, writes) = (0.5, 0);
     stay_within(Heavy::<false> { message: 0, state: 0, writes, lookahead }, 0);

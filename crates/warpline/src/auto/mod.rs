@@ -4,7 +4,7 @@
 //! Called by [`engines`](crate::engines).
 
 #[cfg(test)]
-mod late_times;
+mod giving_up;
 #[cfg(test)]
 mod simulated;
 
@@ -15,7 +15,7 @@ use warpline_net::Aggregation;
 
 use crate::{
     Auto, Conservative, EngineKind, Sequential, Speculative, TimeWarp,
-    conservative::{self, LateTimes},
+    conservative::{self, Limits},
     cut::{Ended, Stage, Whole},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     run::{self, Failure, Ranks, Run},
@@ -123,7 +123,7 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for EveryEngine<'_, M
                     balance,
                 };
                 let settings = &settings.with(engine);
-                let beginning = ((cut, loads), LateTimes::EndStage);
+                let beginning = ((cut, loads), Limits::EndStage);
                 conservative::stage(model, settings, ranks, watch, started, beginning)
             }
             EngineKind::Speculative => {

@@ -52,8 +52,8 @@ pub(super) trait Algorithm<'m, M: Model, B>: Sized + Sync {
 pub(super) enum Ended {
     AtEnd,
     Interrupted,
-    /// As if it was interrupted: the times are too late for its windows.
-    TooLate,
+    /// As if it was interrupted: its windows cannot go on.
+    GivenUp,
     Failed,
 }
 
@@ -186,8 +186,8 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
         parts.push(Cut::new(worker.lps, worker.left));
     }
     Ok(Stage {
-        interrupted: all.is_interrupted || all.is_too_late,
-        is_too_late: all.is_too_late,
+        interrupted: all.is_interrupted || all.has_given_up,
+        has_given_up: all.has_given_up,
         last_time: all.last_time,
         totals: Totals {
             committed_events: all.committed,
@@ -205,7 +205,7 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
 #[derive(Default)]
 struct All {
     is_interrupted: bool,
-    is_too_late: bool,
+    has_given_up: bool,
     has_failed: bool,
     committed: u64,
     peak: u64,
@@ -216,7 +216,7 @@ struct All {
 impl All {
     fn add(&mut self, ended: Ended, [committed, peak, rounds]: [u64; 3], last_time: VirtualTime) {
         self.is_interrupted |= ended == Ended::Interrupted;
-        self.is_too_late |= ended == Ended::TooLate;
+        self.has_given_up |= ended == Ended::GivenUp;
         self.has_failed |= ended == Ended::Failed;
         self.committed += committed;
         self.peak += peak;

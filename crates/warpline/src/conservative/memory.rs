@@ -42,6 +42,12 @@ impl MemoryBudget {
         self.limit.is_some()
     }
 
+    /// Whether half of the memory is taken. A window releases what it has handled at its end, and
+    /// most models send about as much meanwhile.
+    pub(super) fn is_half_taken(&self) -> bool {
+        self.limit.is_some_and(|limit| self.taken.load(Ordering::Relaxed) > limit / 2)
+    }
+
     /// Reserves memory for one more event, whose message owns some. If there is too little, the
     /// code that sends it is cut off.
     #[inline]

@@ -59,10 +59,10 @@ pub(crate) fn run<M: Model>(
     }
 }
 
-/// What a stage does where times are so late, in lookaheads, that rounding may put an event and its
-/// cause into one window.
+/// What a stage does where windows cannot go on: times are so late, in lookaheads, that rounding
+/// may put an event and its cause into one window, or a window may need more memory than there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LateTimes {
+pub(crate) enum Limits {
     /// The run fails where that happens.
     Fail,
     /// The stage ends before it can happen: another engine goes on.
@@ -76,7 +76,7 @@ pub(crate) fn stage<M: Model, B: Buffer<Message<M>> + Send>(
     ranks: &Ranks<'_>,
     watch: &mut Watch<'_>,
     started: Instant,
-    (beginning, late_times): (Beginning<M::Lp, B>, LateTimes),
+    (beginning, limits): (Beginning<M::Lp, B>, Limits),
 ) -> Result<Stage<M, Event<B>>, Failure> {
     let (mode, bytes) = (SynchronizationKind::Windows, WindowShared::<M, B>::EVENT_BYTES);
     let make = || {
@@ -84,8 +84,8 @@ pub(crate) fn stage<M: Model, B: Buffer<Message<M>> + Send>(
         let common = Common::new(model, settings, ranks, mode, bytes, beginning)?;
         common.memory.take_over(0, owned);
         let mut shared = WindowShared::<M, B>::make(common, None)?;
-        if late_times == LateTimes::EndStage {
-            shared.leave_late_windows();
+        if limits == Limits::EndStage {
+            shared.give_up_in_time();
         }
         Ok(shared)
     };
@@ -146,7 +146,7 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
         let settings = self.settings;
         let engine = Conservative { workers, placement, pin, ..settings.engine.clone() };
         let &Run { model, ranks, started, .. } = self.run;
-        let beginning = ((cut, loads), LateTimes::Fail);
+        let beginning = ((cut, loads), Limits::Fail);
         stage(model, &settings.with(engine), ranks, watch, started, beginning)
     }
 }

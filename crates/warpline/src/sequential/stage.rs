@@ -49,7 +49,7 @@ pub(crate) fn stage<M: Model, B: Buffer<Message<M>>>(
         debug_assert_eq!(run.sender.pending.len(), 0, "CUT-A: an event is left behind");
     }
     Ok(Stage {
-        is_too_late: false,
+        has_given_up: false,
         interrupted,
         last_time: run.now,
         totals,

@@ -320,5 +320,5 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         shared.fail_to_repeat(0, None, None);
         return Err(shared.failure.take());
     }
-    Ok((Stage { interrupted, is_too_late: false, last_time, totals, details, cut }, width))
+    Ok((Stage { interrupted, has_given_up: false, last_time, totals, details, cut }, width))
 }

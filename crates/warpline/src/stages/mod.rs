@@ -79,8 +79,8 @@ pub(crate) struct Deciding {
     candidates: Vec<Candidate>,
     /// The user's limit.
     limit: Option<WorkerLimit>,
-    /// Windows without rollbacks must not run any more.
-    is_too_late: bool,
+    /// Windows without rollbacks have given up, and must not run any more.
+    has_given_up: bool,
 }
 
 impl Deciding {
@@ -106,24 +106,24 @@ impl Deciding {
         let choice = if may_have_much { choice.with_windows_waiting() } else { choice };
         let sharing = LoadSharing::new(balance, seed);
         let candidates = all.clone();
-        Self { chooser, choice, sharing, candidates, limit: None, is_too_late: false }
+        Self { chooser, choice, sharing, candidates, limit: None, has_given_up: false }
     }
 
-    /// The last stage has ended because times are too late for windows without rollbacks.
-    fn note_late_times(&mut self) {
-        self.is_too_late = true;
+    /// The last stage has ended because windows without rollbacks cannot go on.
+    fn note_given_up(&mut self) {
+        self.has_given_up = true;
         self.bar();
     }
 
     /// Bars who must not run.
     fn bar(&mut self) {
         let most = self.limit.as_ref().map_or(usize::MAX, WorkerLimit::workers);
-        let Self { candidates, choice, is_too_late, .. } = self;
+        let Self { candidates, choice, has_given_up, .. } = self;
         choice.allow(|number| {
             let Candidate { engine, workers } = candidates[number];
             // Time Warp has fewer threads then.
             let is_allowed = workers <= most || engine == EngineKind::TimeWarp && most > 1;
-            is_allowed && !(*is_too_late && engine == EngineKind::Conservative)
+            is_allowed && !(*has_given_up && engine == EngineKind::Conservative)
         });
     }
 
@@ -291,8 +291,8 @@ impl<'r, M: Model> Stages<'r, M> {
                 let committed = stage.cut.committed();
                 let counted = committed_before + sums.parts.totals.committed_events;
                 assert_eq!(committed, counted, "CUT-A: lost or doubled");
-                if stage.is_too_late {
-                    lock(self.deciding).note_late_times();
+                if stage.has_given_up {
+                    lock(self.deciding).note_given_up();
                 }
                 // An engine without undo logs does not know where those before it ended.
                 log_end = stage.cut.log_end.max(log_end);

@@ -153,7 +153,7 @@ fn stage<M: Model, B: Buffer<Message<M>>>(
     };
     let Left::Cut(whole, _) = left else { unreachable!("CUT-A: a stage has left no cut") };
     let cut = whole.into_cut();
-    Ok(Stage { interrupted, is_too_late: false, last_time, totals, details, cut })
+    Ok(Stage { interrupted, has_given_up: false, last_time, totals, details, cut })
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for WindowS
             balance: sender.remote.as_ref().map_or(0, |remote| remote.balance),
         };
         let mut left = kept.events;
-        if matches!(ended, Ended::Interrupted | Ended::TooLate) || self.common.settings.leaves_cut {
+        if matches!(ended, Ended::Interrupted | Ended::GivenUp) || self.common.settings.leaves_cut {
             sender.calendar.drain_into(&mut left);
         }
         self.common.drop_guarded(move || drop((sender, bucket, outputs)));

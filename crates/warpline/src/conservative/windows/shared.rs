@@ -22,8 +22,8 @@ pub(in crate::conservative) struct WindowShared<'m, M: Model, B> {
     pub(super) workers: usize,
     /// The last window that has events before the end.
     pub(super) last_window: u64,
-    /// The first window that is left to another engine.
-    pub(super) too_late: u64,
+    /// Whether another engine goes on where windows cannot.
+    pub(super) gives_up: bool,
     pub(super) grid: Grid,
     pub(super) barrier: Barrier,
     /// The barrier with other ranks, if there are any.
@@ -40,7 +40,7 @@ impl<'m, M: Model, B: Buffer<Message<M>>> WindowShared<'m, M, B> {
         Ok(Self {
             workers,
             last_window: grid.window(common.end_time().get()),
-            too_late: u64::MAX,
+            gives_up: false,
             grid,
             barrier: Barrier::new(workers),
             ranks: RankBarrier::new(&common, wires),
@@ -49,10 +49,21 @@ impl<'m, M: Model, B: Buffer<Message<M>>> WindowShared<'m, M, B> {
         })
     }
 
-    /// Ends before rounding may put an event and its cause into one window, and leaves what is left
-    /// to another engine, where the run would fail.
-    pub(in crate::conservative) fn leave_late_windows(&mut self) {
-        self.too_late = Grid::WINDOWS_MAX;
+    /// Ends where the run would perhaps fail, and leaves what is left to another engine: before
+    /// rounding may put an event and its cause into one window, and before a window may need more
+    /// memory than there is.
+    pub(in crate::conservative) fn give_up_in_time(&mut self) {
+        self.gives_up = true;
+    }
+
+    /// Whether this window is left to another engine for its time.
+    pub(super) fn is_too_late(&self, window: u64) -> bool {
+        self.gives_up && window >= Grid::WINDOWS_MAX
+    }
+
+    /// Whether the next window is left to another engine for the memory that it may need.
+    pub(super) fn is_short_of_memory(&self) -> bool {
+        self.gives_up && self.common.memory.is_half_taken()
     }
 
     /// Whether there is only one worker in all: then no table of places is needed.

@@ -36,6 +36,8 @@ const FAILED: u64 = 1;
 const STOP: u64 = 2;
 /// Flags at a barrier: there are non-blocking I/O events to be written.
 const OUTPUT: u64 = 4;
+/// Flags at a barrier: the next window may need more memory than there is.
+const SHORT: u64 = 8;
 
 /// A worker of the windows algorithm.
 pub(super) struct WindowWorker<'a, M: Model, B> {
@@ -120,8 +122,8 @@ where
             if lbts > self.shared.last_window || lbts == u64::MAX {
                 return Ended::AtEnd;
             }
-            if lbts >= self.shared.too_late {
-                return Ended::TooLate;
+            if flags & SHORT != 0 || self.shared.is_too_late(lbts) {
+                return Ended::GivenUp;
             }
             self.handle_window(lbts, monitor);
         }
@@ -163,22 +165,24 @@ where
             self.shared.common.lock_outputs().append(&mut self.outputs);
         }
         let before = self.exchange_events(flags, monitor)?;
-        if before.flags & OUTPUT == 0 {
+        if before.flags & (OUTPUT | SHORT) == 0 {
             return Ok(before);
         }
-        if self.me == 0 {
+        if before.flags & OUTPUT != 0 && self.me == 0 {
             self.write_outputs();
         }
-        // This barrier keeps all others until the output is written.
+        // This barrier keeps all others until the output is written. And only between these two
+        // barriers does no worker take or release memory, so that all see the same.
         let after = self.exchange_events(self.flags(), monitor)?;
-        Ok(Reduction { flags: before.flags | after.flags, ..after })
+        Ok(Reduction { flags: before.flags & !SHORT | after.flags, ..after })
     }
 
     fn flags(&self) -> u64 {
         let failed = if self.shared.common.failure.is_known() { FAILED } else { 0 };
         // Ordering: Relaxed; it publishes nothing but itself, and the barrier gives all workers the
         // same flags.
-        failed | if self.shared.common.stop.soon.load(Ordering::Relaxed) { STOP } else { 0 }
+        let stop = if self.shared.common.stop.soon.load(Ordering::Relaxed) { STOP } else { 0 };
+        failed | stop | if self.shared.is_short_of_memory() { SHORT } else { 0 }
     }
 
     /// One barrier: afterwards every event that was sent before it is in its receiver's calendar.
