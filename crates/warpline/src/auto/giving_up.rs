@@ -90,12 +90,8 @@ fn run_on(
     let settings = Settings { end: f64::INFINITY, memory, engine, ..Settings::default() };
     let (ranks, parallel) = (Ranks::alone(), settings.parallel());
     let run = Run { model, settings: parallel, ranks: &ranks, started: Instant::now() };
-    let deciding = Mutex::new(Deciding::on(
-        &candidates.to_vec().into(),
-        Chooser::Trials { is_shared: false },
-        Balance::Off,
-        1,
-    ));
+    let deciding =
+        Mutex::new(Deciding::on(&candidates.to_vec().into(), Chooser::Trials, Balance::Off, 1));
     let begun = AtomicUsize::new(0);
     let begin_stage = || {
         // Ordering: Relaxed; a count of this thread.

@@ -87,7 +87,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     let candidates =
         || Candidate::all(workers, (ranks.cores(), idle), Traits::of(model), settings.end);
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
-    let deciding = (Chooser::Trials { is_shared: idle < workers }, settings.engine.balance);
+    let deciding = (Chooser::Trials, settings.engine.balance);
     stages::carry_out::<M, B>(&run, from, deciding, &candidates, &mut engines, watch)
 }
 

@@ -420,7 +420,8 @@ impl Choice {
         // Who comes back from a trial would have many more events to move.
         let before = std::mem::replace(&mut self.pending, self.told.pending);
         let is_growing = self.pending as f64 > RISE * before as f64;
-        if is_rising || is_growing || is_beginning && self.density.grows() {
+        let is_early = is_rising || is_growing || is_beginning && self.density.grows();
+        if is_early && !self.is_in_a_hurry() {
             return false;
         }
         let Some((challenger, limit)) = self.challenger() else { return false };
@@ -470,7 +471,7 @@ impl Choice {
     /// The candidate that is to be tried now, if any, and what that may lose.
     fn challenger(&self) -> Option<(usize, f64)> {
         let best = self.known[self.incumbent].rate.filter(|&best| best > 0.0)?;
-        if self.prefers_first && self.time < FIRST_ALONE {
+        if self.prefers_first && self.time < FIRST_ALONE && !self.is_in_a_hurry() {
             return None;
         }
         // If it is faster no more, that will be known.
@@ -479,18 +480,17 @@ impl Choice {
         {
             return Some((fastest, LIMIT * self.cost(fastest, best)));
         }
-        let is_shared = self.is_shared || self.gap > GAP_LEAST;
-        let left = self.budget.left(self.share(), is_shared);
         let waiting = self.others().filter(|&number| {
             let known = &self.known[number];
             known.due <= self.time && known.may_reach(best, &self.told)
         });
-        let is_worth = |&number: &usize| self.cost(number, best) < self.worth(number) * left;
+        let is_worth =
+            |&number: &usize| self.cost(number, best) < self.worth(number) * self.left_for(number);
         let affordable = waiting.filter(is_worth);
         // One that was never tried has waited longest.
         let due = |number: usize| self.known[number].due;
         let next = affordable.min_by(|&a, &b| due(a).total_cmp(&due(b)))?;
-        Some((next, left.min(LIMIT * self.cost(next, best))))
+        Some((next, self.limit_of(next, best)))
     }
 }
 

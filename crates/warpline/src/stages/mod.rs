@@ -66,9 +66,8 @@ pub(crate) struct Task<M: Model, B> {
 pub(crate) enum Chooser {
     /// The user named it: another candidate has to be much faster.
     User,
-    /// Nobody; what trials show decides. They may lose less where not each worker has an
-    /// idle core.
-    Trials { is_shared: bool },
+    /// Nobody; what trials show decides.
+    Trials,
 }
 
 /// What decides how long stages are, and what they run on.
@@ -96,7 +95,7 @@ impl Deciding {
         assert!(count > 0, "nothing can run the model");
         let choice = match chooser {
             Chooser::User => Choice::preferring_the_first(count),
-            Chooser::Trials { is_shared } => Choice::new(count).on_shared_cores(is_shared),
+            Chooser::Trials => Choice::new(count),
         };
         let choice = choice.between(|number| {
             let Candidate { engine, workers } = all[number];
@@ -157,6 +156,8 @@ pub(crate) fn carry_out<M: Model, B: Buffer<Message<M>>>(
     run.carry_out(make, |candidates, _| {
         let mut deciding = Deciding::on(candidates, chooser, balance, run.settings.seed);
         deciding.limit.clone_from(&watch.limit);
+        let is_shared = run.ranks.idle_cores() < run.settings.workers;
+        deciding.choice = deciding.choice.on_shared_cores(is_shared);
         let deciding = Arc::new(Mutex::new(deciding));
         let start = from.as_ref().map_or_else(Start::default, Start::of);
         if balance != Balance::Off {
@@ -424,7 +425,7 @@ mod tests {
     /// `auto` has the same as the speculative engine.)
     #[test]
     fn only_an_engine_that_was_named_is_preferred() {
-        assert!(tries(Chooser::Trials { is_shared: false }));
+        assert!(tries(Chooser::Trials));
         assert!(!tries(Chooser::User));
     }
 }

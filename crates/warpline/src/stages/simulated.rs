@@ -35,7 +35,7 @@ pub(crate) fn play<B: Buffer<Note>>(
     carrier: &mut dyn Carrier<Toy, B>,
 ) -> u64 {
     let (toy, settings) = (run.model, run.settings);
-    let chooser = Chooser::Trials { is_shared: false };
+    let chooser = Chooser::Trials;
     let deciding = Mutex::new(Deciding::on(candidates, chooser, balance, 1));
     let candidates = &*candidates.all;
     let stages = Stages::new(run, candidates, &deciding);

@@ -8,7 +8,8 @@
 //! - **AUTO-A.** A trial begins only if what it will probably lose is left in the account; so all
 //!   trials together lose at most a share of the run as it was foreseen, a share of the time that
 //!   has passed where the rate has changed, and what the last trial overdraws. (The way back to
-//!   what was faster before is paid by what is lost without it: [`Lag`].)
+//!   what was faster before is paid by what is lost without it: [`Lag`]. And the way back from a
+//!   candidate that is thought to win is not a part of what it will probably lose.)
 
 /// The share of a run that trials may lose.
 pub(super) const SHARE: f64 = 0.02;
@@ -31,10 +32,22 @@ const SHARE_OF_REST: f64 = 0.1;
 /// The same as a share of the time that has passed: a run may be over long before its end, where
 /// there is nothing left to do, or have most of its events behind it, as an epidemic has.
 const SHARE_OF_PAST: f64 = 0.25;
-/// The same where other programs take their turns on the cores, after a time in seconds: there is
-/// less to win, and what a trial loses is known less well.
-const SHARE_OF_PAST_SHARED: f64 = 0.1;
-const SHARED_LEAST: f64 = 5e-3;
+/// The same with a poor outlook, after a time in seconds.
+const SHARE_OF_PAST_POOR: f64 = 0.1;
+const POOR_LEAST: f64 = 5e-3;
+/// The same with a good outlook.
+const SHARE_OF_PAST_GOOD: f64 = 0.5;
+
+/// What a trial probably comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outlook {
+    /// The candidate is thought to win.
+    Good,
+    Open,
+    /// Other programs take their turns on the cores: there is less to win, and what a trial loses
+    /// is known less well.
+    Poor,
+}
 
 /// The account of a run's trials.
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,12 +102,15 @@ impl Budget {
     }
 
     /// What a trial may lose that begins now, if trials may lose this share of the run.
-    pub(super) fn left(&self, share: f64, is_shared: bool) -> f64 {
+    pub(super) fn left(&self, share: f64, outlook: Outlook) -> f64 {
         let left = share * self.foreseen + self.added - self.spent;
-        let mut of_past = SHARE_OF_PAST * self.time;
-        if is_shared {
-            of_past = of_past.min(SHARED_LEAST.max(SHARE_OF_PAST_SHARED * self.time));
-        }
+        let of_past = match outlook {
+            Outlook::Good => SHARE_OF_PAST_GOOD * self.time,
+            Outlook::Open => SHARE_OF_PAST * self.time,
+            Outlook::Poor => {
+                POOR_LEAST.max(SHARE_OF_PAST_POOR * self.time).min(SHARE_OF_PAST * self.time)
+            }
+        };
         let of_rest = SHARE_OF_REST * (self.foreseen - self.time);
         left.min(of_past).min(of_rest).max(0.0)
     }
@@ -144,21 +160,24 @@ mod tests {
     fn what_is_left() {
         let mut budget = Budget::default();
         budget.foresee(0.2, 0.0, 0.2);
-        assert!((budget.left(0.02, false) - 0.02).abs() < 1e-12, "{budget:?}");
+        assert!((budget.left(0.02, Outlook::Open) - 0.02).abs() < 1e-12, "{budget:?}");
         budget.charge(0.015);
-        assert!((budget.left(0.02, false) - 0.005).abs() < 1e-12, "{budget:?}");
+        assert!((budget.left(0.02, Outlook::Open) - 0.005).abs() < 1e-12, "{budget:?}");
         budget.foresee(1.99, 1.0, 0.99);
-        assert!((budget.left(0.02, false) - 0.001).abs() < 1e-12, "{budget:?}");
+        assert!((budget.left(0.02, Outlook::Open) - 0.001).abs() < 1e-12, "{budget:?}");
         budget.charge(0.1);
-        assert_eq!(budget.left(0.02, false), 0.0);
+        assert_eq!(budget.left(0.02, Outlook::Open), 0.0);
         // A long run that has just begun, and one that may have most of its events behind it.
-        for (time, left, shared) in
-            [(0.012, 0.003, 0.003), (0.04, 0.01, 0.005), (0.08, 0.02, 0.008)]
+        for (time, good, open, poor) in
+            [(0.012, 0.006, 0.003, 0.003), (0.04, 0.02, 0.01, 0.005), (0.08, 0.04, 0.02, 0.008)]
         {
             let mut budget = Budget::default();
             budget.foresee(time, 0.0, 0.05);
-            assert!((budget.left(0.06, false) - left).abs() < 1e-12, "{budget:?}");
-            assert!((budget.left(0.06, true) - shared).abs() < 1e-12, "{budget:?}");
+            for (outlook, left) in
+                [(Outlook::Good, good), (Outlook::Open, open), (Outlook::Poor, poor)]
+            {
+                assert!((budget.left(0.06, outlook) - left).abs() < 1e-12, "{budget:?}");
+            }
         }
     }
 

@@ -3,8 +3,8 @@
 //! Called by [`Choice`] before a trial and where one begins, all in seconds.
 
 use super::{
-    Choice,
-    budget::{SHARE, SHARE_FIRST},
+    Choice, GAP_LEAST, LIMIT,
+    budget::{Outlook, SHARE, SHARE_FIRST},
     known::{HANDLING_GAIN, Known},
 };
 
@@ -19,10 +19,40 @@ const START_EACH: f64 = 200e-6;
 impl Choice {
     /// What a trial will probably lose, hand-overs included.
     pub(super) fn cost(&self, candidate: usize, best: f64) -> f64 {
+        if self.is_thought_to_win(candidate) {
+            return self.way(candidate);
+        }
         // One that was never tried is thought to be half as fast.
         let rate = self.known[candidate].rate.unwrap_or(best / 2.0);
         let lost = (1.0 - rate / best).max(0.1);
         self.way(candidate) + self.way(self.incumbent) + 2.0 * self.slice_length(true) * lost
+    }
+
+    /// Whether nothing but the way there would be lost. When the run began, and of late, other
+    /// programs took their turns on the cores of an engine that the user named, so that workers
+    /// wait for those that do not run; and the candidate needs fewer cores. Once it was tried, its
+    /// rate tells more.
+    pub(super) fn is_thought_to_win(&self, candidate: usize) -> bool {
+        let Known { rate, workers, is_barred, .. } = self.known[candidate];
+        let is_smaller = workers < self.known[self.incumbent].workers && !is_barred;
+        let are_shared = self.is_shared && self.gap > GAP_LEAST;
+        self.prefers_first && are_shared && is_smaller && rate.is_none()
+    }
+
+    /// Whether waiting costs more than what it tells.
+    pub(super) fn is_in_a_hurry(&self) -> bool {
+        self.others().any(|number| self.is_thought_to_win(number))
+    }
+
+    /// What a trial of a candidate may lose now.
+    pub(super) fn left_for(&self, candidate: usize) -> f64 {
+        let share = if self.trials == 0 { SHARE_FIRST } else { SHARE };
+        let outlook = match self.is_thought_to_win(candidate) {
+            true => Outlook::Good,
+            false if self.is_shared || self.gap > GAP_LEAST => Outlook::Poor,
+            false => Outlook::Open,
+        };
+        self.budget.left(share, outlook)
     }
 
     /// What a hand-over to a candidate would take now: as much as before, or more if more events
@@ -42,9 +72,14 @@ impl Choice {
         }
     }
 
-    /// The share of the run that trials may lose.
-    pub(super) const fn share(&self) -> f64 {
-        if self.trials == 0 { SHARE_FIRST } else { SHARE }
+    /// What a trial of a candidate that begins now may lose.
+    pub(super) fn limit_of(&self, candidate: usize, best: f64) -> f64 {
+        let limit = LIMIT * self.cost(candidate, best);
+        if self.is_thought_to_win(candidate) {
+            // To give up on the way there would cost most. A way back is not expected.
+            return limit + self.way(self.incumbent);
+        }
+        self.left_for(candidate).min(limit)
     }
 
     /// What it takes to start the threads of a candidate.

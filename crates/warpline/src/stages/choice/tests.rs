@@ -19,6 +19,8 @@
 //! - `Choice::work` notes no change: `a_change_of_the_rate_calls_for_trials`.
 //! - `Lag::pays_for` says yes, or `Choice::slice_length` leaves out gaps:
 //!   `other_programs_do_not_change_the_engine`.
+//! - `Choice::is_thought_to_win` says no, or `Choice::limit_of` allows what is left in any case:
+//!   `the_named_engine_goes_on_alone`.
 //! - `Budget::left` looks at the whole run near its end: `what_is_left`.
 //! - `Budget::note_change` adds the same each time: `changes_add_a_share_of_the_time`.
 //! - `Budget::foresee` counts the start as if it had events: `dear_hand_overs_are_left_out`.
