@@ -125,7 +125,7 @@ fn the_named_engine_goes_on_alone() {
                 let best = time_of(&cores, None, &[alone], 15e6, 0);
                 let choice = Choice::preferring_the_first(2)
                     .on_shared_cores(true)
-                    .between(|number| (2 - number, true, false));
+                    .between(|number| (2 - number, false, false));
                 best / time_of(&cores, Some(choice), &[both, alone], 15e6, pending)
             })
             .collect();
