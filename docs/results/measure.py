@@ -175,7 +175,7 @@ def engines_beside(bench: Bench) -> dict[str, list[Row]]:
     spinning = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2)]
     try:
         kinds = "sequential,auto,speculative,timewarp"
-        found = bench.bench(f"--only {kinds} --workers 2 --samples 3")
+        found = bench.bench(f"--only {kinds} --workers 2 --samples 7")
     finally:
         for program in spinning:
             program.kill()
