@@ -287,6 +287,10 @@ impl Point {
             }
             slopes.fill(0.0);
         }
+        // What holds a node gives way by what its neighbors conduct: some 1e-7 of a difference.
+        for hold in holds.iter().filter(|hold| hold.conductance == HOLD) {
+            voltages[hold.node as usize] = hold.voltage;
+        }
         let mut moved = 0.0_f64;
         for (about, &voltage) in network.nodes[range].iter_mut().zip(voltages.iter()) {
             moved = moved.max((voltage - about.initial).abs());

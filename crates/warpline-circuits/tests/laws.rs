@@ -165,7 +165,10 @@ proptest! {
             traces.iter().zip(&nodes).map(|(trace, node)| node.0 * trace[at].value).sum()
         };
         let given: f64 = nodes.iter().map(|node| node.0 * node.1).sum();
-        // OP-A: the first of them has the given voltages.
+        // OP-A: the first of them has the given voltages, to the last bit.
+        for (trace, node) in traces.iter().zip(&nodes) {
+            prop_assert_eq!(trace[0].value, node.1);
+        }
         for at in 0..traces[0].len() {
             prop_assert!((charge(at) - given).abs() <= 1e-6 * given, "{} {given}", charge(at));
         }
