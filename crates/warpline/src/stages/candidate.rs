@@ -51,11 +51,13 @@ pub(crate) struct Candidates {
     /// Whether the first one with windows is worth its hand-over as soon as each of its workers has
     /// many pending events, if the sequential engine begins.
     pub(crate) may_have_much: bool,
+    /// Whether not each worker has an idle core, where it was looked at.
+    pub(crate) is_shared: bool,
 }
 
 impl From<Vec<Candidate>> for Candidates {
     fn from(all: Vec<Candidate>) -> Self {
-        Self { all, may_have_much: false }
+        Self { all, may_have_much: false, is_shared: false }
     }
 }
 
@@ -77,6 +79,7 @@ impl Candidate {
         end: f64,
     ) -> Candidates {
         let Traits { lps, lookahead, copies_much } = model;
+        let is_shared = idle < workers;
         let is_early = |lookahead| end.is_infinite() || end < LOOKAHEADS_MAX * lookahead;
         let is_conservative =
             lookahead.is_some_and(|lookahead| lookahead >= LOOKAHEAD_LEAST && is_early(lookahead));
@@ -105,7 +108,7 @@ impl Candidate {
             (1..all.len()).all(|number| !all[..number].contains(&all[number])),
             "a candidate would be tried twice: {all:?}"
         );
-        Candidates { all, may_have_much }
+        Candidates { all, may_have_much, is_shared }
     }
 
     /// One engine with this number of workers, and with fewer ones; or only with as many, if that

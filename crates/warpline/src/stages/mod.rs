@@ -90,14 +90,14 @@ impl Deciding {
         balance: Balance,
         seed: u64,
     ) -> Self {
-        let Candidates { ref all, may_have_much } = *candidates;
+        let Candidates { ref all, may_have_much, is_shared } = *candidates;
         let count = all.len();
         assert!(count > 0, "nothing can run the model");
         let choice = match chooser {
             Chooser::User => Choice::preferring_the_first(count),
             Chooser::Trials => Choice::new(count),
         };
-        let choice = choice.between(|number| {
+        let choice = choice.on_shared_cores(is_shared).between(|number| {
             let Candidate { engine, workers } = all[number];
             let has_windows = !matches!(engine, EngineKind::Sequential | EngineKind::TimeWarp);
             (workers, has_windows, engine == EngineKind::Speculative)
@@ -156,8 +156,6 @@ pub(crate) fn carry_out<M: Model, B: Buffer<Message<M>>>(
     run.carry_out(make, |candidates, _| {
         let mut deciding = Deciding::on(candidates, chooser, balance, run.settings.seed);
         deciding.limit.clone_from(&watch.limit);
-        let is_shared = run.ranks.idle_cores() < run.settings.workers;
-        deciding.choice = deciding.choice.on_shared_cores(is_shared);
         let deciding = Arc::new(Mutex::new(deciding));
         let start = from.as_ref().map_or_else(Start::default, Start::of);
         if balance != Balance::Off {

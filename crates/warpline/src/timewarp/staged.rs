@@ -68,17 +68,18 @@ fn execute<M: Model, B: Buffer<Message<M>>>(
     from: Option<Whole<M>>,
 ) -> Ended<M> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
-    let candidates = || candidates(settings.engine.workers);
+    let candidates = || candidates(settings.engine.workers, ranks.idle_cores());
     let deciding = (Chooser::User, settings.engine.balance);
     let mut both = Both { run: &run, settings, moved: None };
     stages::carry_out::<M, B>(&run, from, deciding, &candidates, &mut both, watch)
 }
 
 /// All workers, and one that works alone.
-fn candidates(workers: usize) -> Candidates {
+fn candidates(workers: usize, idle: usize) -> Candidates {
     let together = Candidate { engine: EngineKind::TimeWarp, workers };
     let alone = Candidate { engine: EngineKind::Sequential, workers: 1 };
-    vec![together, alone].into()
+    let all = vec![together, alone];
+    Candidates { is_shared: idle < workers, ..all.into() }
 }
 
 /// Carries out stages on all workers, and on one that works alone.
@@ -207,7 +208,7 @@ mod tests {
         let parallel = settings.parallel();
         let run = Run { model: toy, settings: parallel, ranks: &ranks, started: Instant::now() };
         let mut both = Both { run: &run, settings, moved: None };
-        let candidates = candidates(settings.engine.workers);
+        let candidates = candidates(settings.engine.workers, settings.engine.workers);
         play::<B>(&run, (&candidates, Balance::On), truth, dice, stop, &mut both)
     }
 

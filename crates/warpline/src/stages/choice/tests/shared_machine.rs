@@ -16,7 +16,7 @@ const HANDOVER: f64 = 0.25e-3;
 const WORKERS: [usize; 5] = [1, 2, 2, 1, 1];
 
 /// A candidate: its workers, and its rate while all of them have their cores.
-type Turns = (usize, f64);
+type Candidate = (usize, f64);
 
 /// Two cores, and which turns the run has.
 struct Cores([(f64, f64); 2]);
@@ -38,7 +38,7 @@ impl Cores {
 fn time_of(
     cores: &Cores,
     mut choice: Option<Choice>,
-    candidates: &[Turns],
+    candidates: &[Candidate],
     events: f64,
     pending: u64,
 ) -> f64 {
