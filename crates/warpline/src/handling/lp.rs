@@ -15,12 +15,21 @@ pub(crate) struct Core {
 
 /// To copy a state of more bytes than this takes longer than to handle an event.
 const COPY_BYTES: usize = 512;
+/// To copy a state of no more bytes than this takes hardly any time: what engines keep beside it is
+/// as large, and is copied with it.
+const COPY_BYTES_FEW: usize = 128;
 
 /// Whether who handles events early copies much: states that own memory, or large ones, whose
 /// fields do not save what changes.
 pub(crate) const fn copies_much<M: Model>() -> bool {
     let is_large = needs_drop::<M::Lp>() || size_of::<M::Lp>() > COPY_BYTES;
     is_large && !M::Lp::SAVING.is_by_field()
+}
+
+/// Whether who handles events early hardly copies anything, and no field writes a log.
+pub(crate) const fn copies_little<M: Model>() -> bool {
+    let is_small = !needs_drop::<M::Lp>() && size_of::<M::Lp>() <= COPY_BYTES_FEW;
+    is_small && !M::Lp::SAVING.is_by_field()
 }
 
 impl Core {

@@ -16,6 +16,6 @@ pub(crate) use admission::{Admission, Cause};
 pub(crate) use context::{BoundedSink, Handling, Sink};
 pub(crate) use copying::time_copies;
 pub(crate) use halt::{CutOff, Halt};
-pub(crate) use lp::{Core, Lp, copies_much};
+pub(crate) use lp::{Core, Lp, copies_little, copies_much};
 pub(crate) use source::{Source, Value};
 pub(crate) use starting::start;

@@ -28,12 +28,16 @@ pub(crate) struct Traits {
     /// Whether speculation copies much: states that own memory, or large ones, whose fields do not
     /// save what changes.
     pub(crate) copies_much: bool,
+    /// Whether it copies hardly anything.
+    pub(crate) copies_little: bool,
 }
 
 impl Traits {
     pub(crate) fn of<M: Model>(model: &M) -> Self {
         let copies_much = const { handling::copies_much::<M>() };
-        Self { lps: model.lp_count(), lookahead: model.lookahead(), copies_much }
+        let copies_little = const { handling::copies_little::<M>() };
+        let (lps, lookahead) = (model.lp_count(), model.lookahead());
+        Self { lps, lookahead, copies_much, copies_little }
     }
 }
 
@@ -67,8 +71,9 @@ impl Candidate {
     ///
     /// The sequential engine begins: no other program, no window and no state can make it much
     /// slower than it is known to be, and who begins is not compared before. Then comes what is
-    /// probably the best: windows without rollbacks, if the model allows them, and all workers
-    /// before few. Where every worker has many LPs and an idle core, windows have many events, and
+    /// probably the best: all workers before few, and windows without rollbacks, if the model
+    /// allows them, before those with rollbacks; or after them, where speculation copies little:
+    /// its windows are as wide as it pays, and not as a lookahead lets them be. Where every worker has many LPs and an idle core, windows have many events, and
     /// a hand-over takes as long as a good part of a short run: there the best begins, and the
     /// sequential engine is the next one. But not speculation that copies much: that may lose more
     /// than any trial.
@@ -78,7 +83,7 @@ impl Candidate {
         model: Traits,
         end: f64,
     ) -> Candidates {
-        let Traits { lps, lookahead, copies_much } = model;
+        let Traits { lps, lookahead, copies_much, copies_little } = model;
         let is_shared = idle < workers;
         let is_early = |lookahead| end.is_infinite() || end < LOOKAHEADS_MAX * lookahead;
         let is_conservative =
@@ -96,10 +101,13 @@ impl Candidate {
             add(EngineKind::Sequential, 1);
         }
         for workers in halves(workers) {
-            if is_conservative {
-                add(EngineKind::Conservative, workers);
+            let both = [EngineKind::Conservative, EngineKind::Speculative];
+            let [first, last] = if copies_little { [both[1], both[0]] } else { both };
+            for engine in [first, last] {
+                if is_conservative || engine == EngineKind::Speculative {
+                    add(engine, workers);
+                }
             }
-            add(EngineKind::Speculative, workers);
         }
         if has_much {
             all.insert(1, Self { engine: EngineKind::Sequential, workers: 1 });
@@ -161,7 +169,7 @@ mod tests {
     #[test]
     fn candidates_in_their_order() {
         let names = |workers, lps, lookahead| {
-            let model = Traits { lps, lookahead, copies_much: false };
+            let model = Traits { lps, lookahead, copies_much: false, copies_little: false };
             let all = Candidate::all(workers, (8, 8), model, 1e3).all;
             all.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
@@ -182,15 +190,32 @@ mod tests {
             "each worker has many LPs"
         );
         assert_eq!(names(1, 1 << 20, Some(0.5))[0], "sequential");
+        let light = |lookahead| {
+            let model = Traits { lps: 512, lookahead, copies_much: false, copies_little: true };
+            let all = Candidate::all(2, (8, 8), model, 1e3).all;
+            all.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            light(Some(0.5)),
+            [
+                "speculative with 2 workers",
+                "sequential",
+                "conservative with 2 workers",
+                "speculative with 1 worker",
+                "conservative with 1 worker",
+            ]
+        );
+        assert_eq!(light(None).len(), 3, "windows without rollbacks need a lookahead");
         let may_have_much = |workers, lps, lookahead, copies_much| {
-            let model = Traits { lps, lookahead, copies_much };
+            let model = Traits { lps, lookahead, copies_much, copies_little: false };
             Candidate::all(workers, (16, 16), model, 1e3).may_have_much
         };
         assert!(may_have_much(16, 512, None, false) && may_have_much(2, 512, Some(1.0), true));
         assert!(!may_have_much(2, 511, None, false) && !may_have_much(16, 511, None, false));
         assert!(!may_have_much(17, 1 << 20, None, false), "a core has two workers");
         assert!(!may_have_much(2, 1 << 20, None, true) && !may_have_much(1, 1 << 20, None, false));
-        let large = Traits { lps: 1 << 20, lookahead: Some(0.5), copies_much: false };
+        let large =
+            Traits { lps: 1 << 20, lookahead: Some(0.5), copies_much: false, copies_little: false };
         let beside_another = Candidate::all(2, (2, 1), large, 1e3).all;
         assert_eq!(beside_another[0].engine, EngineKind::Sequential);
         let first = |model| Candidate::all(2, (2, 2), model, 1e3).all[0].engine;
@@ -234,7 +259,8 @@ mod tests {
         assert_eq!(names(EngineKind::Speculative, 1), ["speculative with 1 worker"]);
         assert_eq!(names(EngineKind::TimeWarp, 2)[1], "timewarp with 1 worker");
         assert_eq!(names(EngineKind::Conservative, 2)[1], "conservative with 1 worker");
-        let model = Traits { lps: 1 << 20, lookahead: Some(0.5), copies_much: false };
+        let model =
+            Traits { lps: 1 << 20, lookahead: Some(0.5), copies_much: false, copies_little: false };
         let all = Candidate::all(1000, (2, 2), model, 1e3).all;
         assert!(all.iter().all(|candidate| candidate.workers <= 2), "{all:?}");
     }

@@ -401,7 +401,7 @@ mod tests {
 
     /// Whether another candidate is tried within 25 ms of a run of a second.
     fn tries(chooser: Chooser) -> bool {
-        let model = Traits { lps: 1000, lookahead: None, copies_much: false };
+        let model = Traits { lps: 1000, lookahead: None, copies_much: false, copies_little: false };
         let candidates = Candidate::all(2, (2, 2), model, 1e3);
         let mut deciding = Deciding::on(&candidates, chooser, Balance::On, 1);
         deciding.choice.begin_stage();
