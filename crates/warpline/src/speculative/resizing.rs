@@ -83,8 +83,11 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let size = self.newest_size();
         let lost = self.undo_windows(&mut pending);
         self.sender.calendar.annihilate();
-        self.plan(reason, lost, size);
         let is_start = reason.has(Reason::START);
+        if is_start {
+            self.plan_start(&pending);
+        }
+        self.plan(reason, lost, size);
         let width = if is_start { self.first_width(&pending) } else { self.base_width };
         let given_up = Reduction { lbts: width.to_bits(), flags: u64::from(self.has_given_up) };
         let Reduction { lbts: width, flags } = self.reduce(given_up, None)?;
@@ -235,6 +238,15 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         }
         debug_assert!(lost >= 0 || self.sender.has_failed, "fewer than none were lost");
         lost.max(0) as u64
+    }
+
+    /// The first worker decides whether windows grow at the start.
+    fn plan_start(&mut self, pending: &[Event<B>]) {
+        let is_known = self.shared().width_before.is_some();
+        let count = self.sender.calendar.len() + pending.len() as u64;
+        if let Some(control) = self.control.as_mut().filter(|_| !is_known) {
+            control.begin(count);
+        }
     }
 
     /// The first worker decides how to go on.

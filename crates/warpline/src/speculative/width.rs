@@ -7,8 +7,13 @@
 //! A width is a *level*: level `l` is the base width times 2^(l/2), or times 1.5 * 2^((l-1)/2) if
 //! `l` is odd. Slots are the base width times 2^d, and a window has a whole number of them.
 
+mod found;
+mod growing;
+
 use super::resize::Reason;
 use crate::scheduling;
+pub(crate) use found::{FoundWidth, FoundWidths};
+use growing::Counts;
 
 /// The most slots that a window may have.
 const SLOTS_MAX: u64 = 24;
@@ -66,52 +71,6 @@ enum Mode {
     Settled,
 }
 
-/// What a stage has found out about widths, for the next one.
-#[derive(Clone, Debug)]
-pub(crate) struct FoundWidth {
-    pub(super) workers: usize,
-    pub(super) base: f64,
-    pub(super) control: WidthControl,
-}
-
-impl FoundWidth {
-    /// A base width for this number of workers; with the control, if that is for as many.
-    pub(super) fn resume(self, workers: usize) -> (f64, Option<WidthControl>) {
-        debug_assert!(self.base > 0.0, "windows of no width: {self:?}");
-        if self.workers == workers {
-            (self.base, Some(self.control.resumed()))
-        } else {
-            let level = self.control.level;
-            let half = if level & 1 == 1 { 1.5 } else { 1.0 };
-            (self.base * half * 2_f64.powi(level >> 1), None)
-        }
-    }
-}
-
-/// What the stages of a run have found out about widths, by the number of their candidate.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FoundWidths(Vec<(usize, FoundWidth)>);
-
-impl FoundWidths {
-    /// What a stage of a candidate begins with: what its last stage has found, or any other one.
-    pub(crate) fn take(&mut self, candidate: usize) -> Option<FoundWidth> {
-        let own = self.0.iter().position(|(number, _)| *number == candidate);
-        match own {
-            Some(place) => Some(self.0.swap_remove(place).1),
-            None => self.0.first().map(|(_, width)| width.clone()),
-        }
-    }
-
-    /// Keeps what a stage of a candidate has found.
-    pub(crate) fn keep(&mut self, candidate: usize, width: Option<FoundWidth>) {
-        debug_assert!(
-            self.0.iter().all(|(number, _)| *number != candidate),
-            "two widths of candidate {candidate}"
-        );
-        self.0.extend(width.map(|width| (candidate, width)));
-    }
-}
-
 /// Finds the width of windows.
 #[derive(Clone, Debug)]
 pub(super) struct WidthControl {
@@ -144,6 +103,8 @@ pub(super) struct WidthControl {
     odd: u32,
     /// Whether a search begins: see [`EVENTS_FIRST`].
     is_first: bool,
+    /// While the first windows of a run grow: what there was before the last one.
+    growing: Option<Counts>,
     sparse_after: i64,
     /// Whether windows have many events.
     is_large: bool,
@@ -196,6 +157,7 @@ impl WidthControl {
             probe_after: 12,
             odd: 0,
             is_first: !is_fixed,
+            growing: None,
             sparse_after: SPARSE_WINDOWS,
             is_large: false,
             cap_until: 0,
@@ -257,19 +219,21 @@ impl WidthControl {
             self.go_to(level);
             return self.slots();
         }
-        if self.skip > 0 {
+        if let Some(before) = self.growing {
+            self.grow(before, Counts { standing, replayed });
+        } else if self.skip > 0 {
             self.skip -= 1;
         } else if let Some(began) = &mut self.began {
             began.windows += 1;
             let began = *began;
             self.look(began, standing, replayed, clock);
         } else {
-            self.begin(standing, replayed, clock());
+            self.begin_measuring(standing, replayed, clock());
         }
         self.slots()
     }
 
-    const fn begin(&mut self, standing: i64, replayed: u64, at: f64) {
+    const fn begin_measuring(&mut self, standing: i64, replayed: u64, at: f64) {
         self.began = Some(Beginning { at, standing, replayed, windows: 0 });
     }
 
@@ -313,7 +277,7 @@ impl WidthControl {
                 return self.go_to(self.base);
             }
         }
-        self.begin(standing, replayed, now);
+        self.begin_measuring(standing, replayed, now);
         self.measurements += if events >= 10 * EVENTS_LEAST { 3 } else { 1 };
         if self.is_fixed {
             self.approach(waste);
@@ -444,6 +408,7 @@ impl WidthControl {
         if !is_size && !reason.has(Reason::STORM) {
             return 0;
         }
+        self.growing = None;
         let (wide, is_soon) = (self.level, self.since_storm < 64);
         let drop = match (is_size, is_soon) {
             (true, _) => -self.levels_to_first(size as f64),

@@ -73,10 +73,10 @@ impl Candidate {
     /// slower than it is known to be, and who begins is not compared before. Then comes what is
     /// probably the best: all workers before few, and windows without rollbacks, if the model
     /// allows them, before those with rollbacks; or after them, where speculation copies little:
-    /// its windows are as wide as it pays, and not as a lookahead lets them be. Where every worker has many LPs and an idle core, windows have many events, and
-    /// a hand-over takes as long as a good part of a short run: there the best begins, and the
-    /// sequential engine is the next one. But not speculation that copies much: that may lose more
-    /// than any trial.
+    /// its windows are as wide as it pays, and not as a lookahead lets them be. Where every worker
+    /// has many LPs and an idle core, windows have many events, and a hand-over takes as long as a
+    /// good part of a short run: there the best begins, and the sequential engine is the next one.
+    /// But not speculation that copies much: that may lose more than any trial.
     pub(crate) fn all(
         workers: usize,
         (cores, idle): (usize, usize),
