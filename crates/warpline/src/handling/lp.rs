@@ -22,14 +22,17 @@ const COPY_BYTES_FEW: usize = 128;
 /// Whether who handles events early copies much: states that own memory, or large ones, whose
 /// fields do not save what changes.
 pub(crate) const fn copies_much<M: Model>() -> bool {
-    let is_large = needs_drop::<M::Lp>() || size_of::<M::Lp>() > COPY_BYTES;
-    is_large && !M::Lp::SAVING.is_by_field()
+    is_above::<M::Lp>(COPY_BYTES) && !M::Lp::SAVING.is_by_field()
 }
 
 /// Whether who handles events early hardly copies anything, and no field writes a log.
 pub(crate) const fn copies_little<M: Model>() -> bool {
-    let is_small = !needs_drop::<M::Lp>() && size_of::<M::Lp>() <= COPY_BYTES_FEW;
-    is_small && !M::Lp::SAVING.is_by_field()
+    !is_above::<M::Lp>(COPY_BYTES_FEW) && !M::Lp::SAVING.is_by_field()
+}
+
+/// Whether to copy a state takes more than to copy this number of bytes.
+const fn is_above<L>(bytes: usize) -> bool {
+    needs_drop::<L>() || size_of::<L>() > bytes
 }
 
 impl Core {

@@ -100,14 +100,12 @@ impl Candidate {
         if !has_much {
             add(EngineKind::Sequential, 1);
         }
+        let mut engines = vec![EngineKind::Speculative];
+        if is_conservative {
+            engines.insert(usize::from(copies_little), EngineKind::Conservative);
+        }
         for workers in halves(workers) {
-            let both = [EngineKind::Conservative, EngineKind::Speculative];
-            let [first, last] = if copies_little { [both[1], both[0]] } else { both };
-            for engine in [first, last] {
-                if is_conservative || engine == EngineKind::Speculative {
-                    add(engine, workers);
-                }
-            }
+            engines.iter().for_each(|&engine| add(engine, workers));
         }
         if has_much {
             all.insert(1, Self { engine: EngineKind::Sequential, workers: 1 });
