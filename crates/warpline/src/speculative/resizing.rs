@@ -24,6 +24,7 @@ use super::{
     one_by_one::{OneByOne, Until},
     resize::Reason,
     sending::Opened,
+    width::Counts,
     words::Word,
     worker::SpeculativeWorker,
 };
@@ -83,11 +84,8 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let size = self.newest_size();
         let lost = self.undo_windows(&mut pending);
         self.sender.calendar.annihilate();
+        self.plan(reason, lost, size, &pending);
         let is_start = reason.has(Reason::START);
-        if is_start {
-            self.plan_start(&pending);
-        }
-        self.plan(reason, lost, size);
         let width = if is_start { self.first_width(&pending) } else { self.base_width };
         let given_up = Reduction { lbts: width.to_bits(), flags: u64::from(self.has_given_up) };
         let Reduction { lbts: width, flags } = self.reduce(given_up, None)?;
@@ -240,17 +238,8 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         lost.max(0) as u64
     }
 
-    /// The first worker decides whether windows grow at the start.
-    fn plan_start(&mut self, pending: &[Event<B>]) {
-        let is_known = self.shared().width_before.is_some();
-        let count = self.sender.calendar.len() + pending.len() as u64;
-        if let Some(control) = self.control.as_mut().filter(|_| !is_known) {
-            control.begin(count);
-        }
-    }
-
     /// The first worker decides how to go on.
-    fn plan(&mut self, reason: Reason, lost: u64, size: u64) {
+    fn plan(&mut self, reason: Reason, lost: u64, size: u64, pending: &[Event<B>]) {
         let shared = self.shared();
         debug_assert!(
             self.tally.replayed >= self.replayed_before,
@@ -261,6 +250,10 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         self.replayed_before = self.tally.replayed;
         let Some(control) = &mut self.control else { return };
         let standing = shared.count_committed();
+        if reason.has(Reason::START) && shared.width_before.is_none() {
+            let count = self.sender.calendar.len() + pending.len() as u64;
+            control.begin(count, Counts { standing, replayed: self.tally.replayed });
+        }
         let events = control.given_up(reason, lost, standing, size);
         let slots = control.choose_grid();
         shared.set_widths(slots);

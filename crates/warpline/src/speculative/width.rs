@@ -13,7 +13,7 @@ mod growing;
 use super::resize::Reason;
 use crate::scheduling;
 pub(crate) use found::{FoundWidth, FoundWidths};
-use growing::Counts;
+pub(super) use growing::Counts;
 
 /// The most slots that a window may have.
 const SLOTS_MAX: u64 = 24;

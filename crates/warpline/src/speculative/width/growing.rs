@@ -7,7 +7,7 @@
 //! are pending; with many, a model goes on as it begins, and the other grid would take longer than
 //! it gains. Called at the start and by [`decide`](WidthControl::decide).
 
-use super::{EVENTS_FIRST, Mode, SKIP, WidthControl};
+use super::{EVENTS_FIRST, WidthControl};
 
 /// The level of the first window, and the highest one that is reached by growing: both fit one
 /// grid.
@@ -19,18 +19,18 @@ const STEP: i32 = 2;
 const PENDING_FEW: u64 = 2048;
 
 /// The counts when a window was over: events that stand, and those that were handled again.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    pub(super) standing: i64,
-    pub(super) replayed: u64,
+#[derive(Clone, Copy, Debug)]
+pub(in crate::speculative) struct Counts {
+    pub(in crate::speculative) standing: i64,
+    pub(in crate::speculative) replayed: u64,
 }
 
 impl WidthControl {
     /// A run begins, with this number of pending events of a worker, and its windows are not known
     /// from before.
-    pub(in super::super) fn begin(&mut self, pending: u64) {
+    pub(in crate::speculative) fn begin(&mut self, pending: u64, now: Counts) {
         if pending < PENDING_FEW && !self.is_fixed {
-            (self.level, self.base, self.growing) = (FIRST, FIRST, Some(Counts::default()));
+            (self.level, self.growing) = (FIRST, Some(now));
         }
     }
 
@@ -40,22 +40,20 @@ impl WidthControl {
         let replayed = now.replayed - before.replayed;
         debug_assert!(events >= 0, "fewer events stand than before");
         let is_wasteful = 4 * replayed as i64 > events.max(16);
-        let is_last = self.level >= LAST.min(self.cap);
-        let is_enough = !is_last && 2 * events >= EVENTS_FIRST.max(self.lps / 2);
-        if !is_wasteful && !is_enough && !is_last {
-            self.level += STEP;
-            self.growing = Some(now);
-            return;
-        }
-        // The search goes on from here.
-        (self.growing, self.skip, self.mode) = (None, SKIP, Mode::Base);
-        self.level = match (is_wasteful, is_enough) {
-            (true, _) => self.level - STEP,
-            (false, true) => self.level,
+        let is_enough = 2 * events >= EVENTS_FIRST.max(self.lps / 2);
+        let found = match self.level {
+            level if is_wasteful => level - STEP,
             // As wide as was guessed.
-            (false, false) => self.cap.min(0),
+            LAST.. => 0,
+            level if is_enough => level,
+            level => {
+                (self.level, self.growing) = (level + STEP, Some(now));
+                return;
+            }
         };
-        self.base = self.level;
+        // The search goes on from here.
+        (self.base, self.growing) = (found, None);
+        self.go_to(found);
     }
 }
 
@@ -64,9 +62,12 @@ mod tests {
     use super::*;
     use crate::speculative::resize::Reason;
 
+    /// Other engines have committed events before.
+    const BEFORE: Counts = Counts { standing: 1_000_000, replayed: 1_000 };
+
     fn begun(pending: u64) -> WidthControl {
         let mut control = WidthControl::new(false, 4, 1_000, 18_000);
-        control.begin(pending);
+        control.begin(pending, BEFORE);
         control
     }
 
@@ -74,7 +75,7 @@ mod tests {
     /// which a part is handled again. Returns the level at which its search begins.
     fn ends_at(density: f64, waste: f64) -> i32 {
         let mut control = begun(PENDING_FEW - 1);
-        let (mut standing, mut replayed) = (0.0, 0.0);
+        let (mut standing, mut replayed) = (BEFORE.standing as f64, BEFORE.replayed as f64);
         control.choose_grid();
         while control.growing.is_some() {
             let Some(slots) = control.slots() else {
