@@ -13,7 +13,7 @@
 
 use std::cmp::Ordering;
 
-use warpline_core::{LogicalProcess, Model};
+use warpline_core::{EventKey, LogicalProcess, Model};
 
 use super::{
     costs::Part,
@@ -190,17 +190,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         }
         let old_next = self.replay_old_next(parity, local);
         let old = self.replay_old(parity, local);
-        let window = &mut self.windows[parity.index()];
-        let mut stray = None;
-        for event in std::iter::once(first).chain(rest.inspect(|_| self.tally.late += 1)) {
-            if !event.is_anti() {
-                window.add(local, event);
-            } else if let Some(message) = window.take(local, event.key, &mut self.places) {
-                self.sender.recycle(message);
-            } else {
-                stray = Some(event.key);
-            }
-        }
+        let stray = self.change_events(parity, local, first, rest);
         if let Some(anti) = stray {
             self.fail_to_repeat(anti.sender(), None);
         }
@@ -215,6 +205,47 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
             self.cancel_all(parity, differences.gone);
             self.send_all(parity, differences.fresh);
         }
+    }
+
+    /// Adds the late events of an LP to those that it has handled in a window, and takes away the
+    /// canceled ones. Returns an anti-message that has found no event.
+    ///
+    /// Its events are put in order once, whatever the number of anti-messages: an LP that many send
+    /// to has thousands of both in a window that is far too wide.
+    fn change_events(
+        &mut self,
+        parity: Parity,
+        local: LocalLp,
+        first: Event<B>,
+        rest: &mut impl Iterator<Item = Event<B>>,
+    ) -> Option<EventKey> {
+        let Self { windows, sender, places, tally, .. } = self;
+        let window = &mut windows[parity.index()];
+        let (mut gathered, mut stray) = (None, None);
+        for event in std::iter::once(first).chain(rest.inspect(|_| tally.late += 1)) {
+            if !event.is_anti() {
+                let place = window.add(local, event);
+                if gathered.is_some() {
+                    places.push(place);
+                }
+                continue;
+            }
+            let known = *gathered.get_or_insert_with(|| {
+                window.gather(local, places);
+                places.len()
+            });
+            // What was added since comes after it: late events are in the order of their keys, too.
+            let (handled, added) = places.split_at(known);
+            let message = window.take(event.key, handled);
+            match message.or_else(|| window.take(event.key, added)) {
+                Some(message) => sender.recycle(message),
+                None => stray = Some(event.key),
+            }
+        }
+        if gathered.is_some() {
+            window.unlink_taken(local);
+        }
+        stray
     }
 
     /// If the LP was handled in the window after this one, too, lets it handle its events there

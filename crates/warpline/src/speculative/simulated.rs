@@ -26,6 +26,8 @@
 //! - `roll_back` leaves the next window as it is: "RESIZE-B".
 //! - `redo_next` does not save the LP anew: "UNDO: an old value is restored twice", another digest.
 //! - `roll_back` calls `replay_old_next` after it has replayed the older window: "SPEC-C".
+//! - `change_events` looks for what is canceled among the gathered events only: an error that says
+//!   that a handler does not repeat itself.
 //! - `replay_old_next` does not enter the next window, or does not come back: "SPEC-C".
 //! - `Record::rewind` keeps its point: "UNDO: an old value is restored twice".
 //! - `Record::restore` leaves the core: "SPEC-C".

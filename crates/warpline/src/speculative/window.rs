@@ -317,23 +317,43 @@ impl<L: LogicalProcess, B> Window<L, B> {
         }
     }
 
-    /// Takes away the event of this key, if the LP has handled it; returns its message. `places` is
-    /// kept for its memory.
-    pub(super) fn take(
-        &mut self,
-        local: LocalLp,
-        key: EventKey,
-        places: &mut Vec<Place>,
-    ) -> Option<B> {
-        self.gather(local, places);
-        let &Place(place) = places.iter().find(|&&place| self.event(place).key == key)?;
+    /// Takes away the event of this key, if it is at one of these places, which are in the order of
+    /// the events' keys; returns its message.
+    pub(super) fn take(&mut self, key: EventKey, places: &[Place]) -> Option<B> {
+        debug_assert!(
+            !cfg!(test) || places.is_sorted_by_key(|&place| self.event(place).key),
+            "SPEC-C: events of an LP are out of order"
+        );
+        let first = places.partition_point(|&place| self.event(place).key < key);
+        let mut alike = places[first..].iter().take_while(|&&place| self.event(place).key == key);
+        let &Place(place) = alike.find(|&&place| !self.event(place).is_anti())?;
         let event = if place & ADDED == 0 {
             &mut self.log[place as usize]
         } else {
             &mut self.added[(place & !ADDED) as usize].event
         };
-        debug_assert!(!event.is_anti(), "gathered events have messages");
         event.message.take()
+    }
+
+    /// Forgets the added events of an LP that were taken away: an LP that many send to may get and
+    /// lose thousands of them, and its others are gathered for each rollback.
+    pub(super) fn unlink_taken(&mut self, local: LocalLp) {
+        let mut next = mem::replace(&mut self.record(local).added, NONE);
+        let mut last: Option<u32> = None;
+        while let Some(&Added { ref event, before }) = self.added.get(next as usize) {
+            debug_assert!(before == NONE || before < next, "the chain of an LP leads forward");
+            if !event.is_anti() {
+                match last {
+                    Some(last) => self.added[last as usize].before = next,
+                    None => self.record(local).added = next,
+                }
+                last = Some(next);
+            }
+            next = before;
+        }
+        if let Some(last) = last {
+            self.added[last as usize].before = NONE;
+        }
     }
 
     /// Collects the places of an LP's events, in the order of their keys.
@@ -417,3 +437,6 @@ impl<L: LogicalProcess, B> Window<L, B> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
