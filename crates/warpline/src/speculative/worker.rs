@@ -332,12 +332,14 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'a, M, B> {
         let outer = self.enter(Part::Waiting);
         self.show(Activity::AtWindowEnd);
         while self.oldest < window && !self.is_resize_requested() {
+            let received = self.sender.received;
             if !self.poll() {
+                // A correction may go to and fro between workers: who gets one expects the next.
+                waited = if self.sender.received == received { waited + 1 } else { 0 };
                 if monitor.waits(waited) {
                     self.request_resize(Reason::STOP);
                 }
                 self.shared().wait(waited);
-                waited += 1;
             }
         }
         self.show(Activity::Working);
