@@ -151,11 +151,12 @@ pub(crate) fn carry_out<M: Model, B: Buffer<Message<M>>>(
     let make = |_| {
         run.settings.validate()?;
         balance.validate()?;
-        Ok(candidates())
+        Ok((candidates(), run.model.lp_count()))
     };
-    run.carry_out(make, |candidates, _| {
+    run.carry_out(make, |(candidates, lps), _| {
         let mut deciding = Deciding::on(candidates, chooser, balance, run.settings.seed);
         deciding.limit.clone_from(&watch.limit);
+        deciding.choice.note_lps(*lps);
         let deciding = Arc::new(Mutex::new(deciding));
         let start = from.as_ref().map_or_else(Start::default, Start::of);
         if balance != Balance::Off {

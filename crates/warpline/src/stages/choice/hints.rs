@@ -26,6 +26,11 @@ impl Choice {
         self
     }
 
+    /// A hand-over moves this number of LPs.
+    pub(crate) const fn note_lps(&mut self, lps: usize) {
+        self.told.lps = lps as u64;
+    }
+
     /// Called before a look: what an engine tells of the work.
     pub(crate) fn note(&mut self, hint: Hint) {
         match hint {
@@ -35,7 +40,7 @@ impl Choice {
                 (self.told.handling, self.told.pending) = (handling, workers * pending);
             }
             Hint::Sequential { pending, copying } => {
-                self.told = Told { handling: None, copying, pending };
+                self.told = Told { handling: None, copying, pending, ..self.told };
             }
         }
     }

@@ -38,6 +38,8 @@ pub(super) struct Told {
     pub(super) copying: Option<f64>,
     /// About how many events are pending.
     pub(super) pending: u64,
+    /// How many LPs a hand-over moves.
+    pub(super) lps: u64,
 }
 
 impl Known {

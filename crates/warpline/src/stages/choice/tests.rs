@@ -24,6 +24,7 @@
 //! - `Budget::left` looks at the whole run near its end: `what_is_left`.
 //! - `Budget::note_change` adds the same each time: `changes_add_a_share_of_the_time`.
 //! - `Budget::foresee` counts the start as if it had events: `dear_hand_overs_are_left_out`.
+//! - `Choice::way` leaves out LPs: `many_lps_are_dear_to_move`.
 //! - `Budget::foresee` believes in a long run where no end is seen:
 //!   `runs_without_an_end_lose_a_share_of_the_time_so_far`.
 
@@ -280,6 +281,17 @@ fn dear_hand_overs_are_left_out() {
     let rates = [30e6, 10e6, 5e6];
     let Played { stages, .. } = play(Choice::new(3), 30e6 * 0.3, 40e-3, steady(&rates));
     assert_eq!(stages.len(), 1, "{stages:?}");
+}
+
+/// Many LPs are dear to move, though the run began soon, and few events are pending.
+#[test]
+fn many_lps_are_dear_to_move() {
+    let trials = |lps| {
+        let mut choice = Choice::new(2);
+        choice.note_lps(lps);
+        play(choice, 10e6 * 0.06, 0.5e-3, steady(&[10e6, 2e6])).choice.trials()
+    };
+    assert_eq!((trials(1_000), trials(65_000)), (1, 0));
 }
 
 /// Candidates that the user does not allow do not run, and the best one is back when it is allowed.
