@@ -17,6 +17,9 @@ const GAIN: f64 = 0.05;
 const PERIOD_LEAST: f64 = 5e-3;
 const PERIOD_HANDOVERS: f64 = 25.0;
 const PATIENCE_MOST: f64 = 256.0;
+/// Who knows what it takes to move an LP moves those that would have gained this number of times as
+/// much so far: what is uneven at the start of a run may become even by itself.
+const GAINED: f64 = 2.0;
 
 /// Decides when LPs move, and where to.
 #[derive(Debug)]
@@ -115,11 +118,12 @@ impl Balancer {
         self.uneven >= LOOKS && time - self.moved_at > period
     }
 
-    /// Finds a better placement, by LP, if there is one that is worth the move.
+    /// Finds a better placement, by LP, if there is one that is worth the move. To move an LP takes
+    /// `each` seconds, or nothing where a move takes the same for many LPs as for few.
     pub(crate) fn place(
         &mut self,
         measured: &[Measured],
-        workers: usize,
+        (workers, each): (usize, f64),
         noise: f64,
         time: f64,
     ) -> Option<Vec<u32>> {
@@ -129,7 +133,9 @@ impl Balancer {
         debug_assert_eq!(new.len(), old.len(), "an LP is placed nowhere");
         let before = borders::unevenness(measured, &old, workers);
         let after = borders::unevenness(measured, &new, workers);
-        if after > (1.0 - GAIN - noise) * before {
+        let moved = old.iter().zip(&new).filter(|(old, new)| old != new).count();
+        let is_dear = GAINED * each * moved as f64 > (1.0 - after / before) * time;
+        if after > (1.0 - GAIN - noise) * before || is_dear {
             self.patience = (2.0 * self.patience).min(PATIENCE_MOST);
             return None;
         }
@@ -137,7 +143,7 @@ impl Balancer {
         if self.told.moves == 0 {
             self.told.before = before;
         }
-        self.note_move(old.iter().zip(&new).filter(|(old, new)| old != new).count());
+        self.note_move(moved);
         Some(new)
     }
 

@@ -146,7 +146,7 @@ impl LoadSharing {
             self.balancer.note_move(old.iter().zip(&new).filter(|(old, new)| old != new).count());
             new
         } else {
-            match self.balancer.place(&measured, self.workers, 0.0, time) {
+            match self.balancer.place(&measured, (self.workers, 0.0), 0.0, time) {
                 Some(new) => new,
                 None => return,
             }

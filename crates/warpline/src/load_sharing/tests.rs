@@ -95,6 +95,17 @@ fn what_cannot_be_shared_is_left() {
     assert!(told.moves <= 1, "{told:?}");
 }
 
+/// What takes long to move waits until it would have gained as much twice.
+#[test]
+fn many_lps_move_late() {
+    let lp = |number: u32| Measured { worker: number / 1000, load: f64::from(3 - number / 1000) };
+    let measured: Vec<_> = (0..2000).map(lp).collect();
+    let moves = |each, time| Balancer::default().place(&measured, (2, each), 0.0, time).is_some();
+    // The busiest worker has 1.2 times the mean, and 167 LPs are to move.
+    assert!(moves(0.0, 1e-3) && moves(1e-6, 3e-3));
+    assert!(!moves(1e-6, 1.5e-3), "it would have gained 0.25 ms, and takes 0.17");
+}
+
 /// One worker, or a placement that is to stay, measures nothing.
 #[test]
 fn nothing_is_measured_in_vain() {

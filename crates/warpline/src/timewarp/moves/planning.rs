@@ -19,6 +19,10 @@ use crate::{
 /// The busiest worker may have this number of times the mean to do: more than with windows, because
 /// LPs that have moved lie scattered in memory, and a worker that waits is behind no barrier.
 const EVEN_TO: f64 = 1.2;
+/// What it takes to move an LP, in seconds of each worker, as long as none has moved. (Measured: 2.6
+/// us of all workers for a state with a queue; with 76 076 LPs, half of them without an event at the
+/// start, a first step of 16 158 LPs took a fifth of a run of 0.2 s.)
+const MOVE_FIRST: f64 = 1.3e-6;
 
 /// Decides which LPs move.
 #[derive(Debug)]
@@ -33,8 +37,11 @@ pub(in crate::timewarp) struct Planner {
     since: f64,
     /// What each worker had committed then: events, and the nanoseconds that they took.
     seen: Vec<(u64, f64)>,
-    /// Nanoseconds that moves had taken before the last one.
+    /// Nanoseconds that moves had taken before the last one, and LPs that had moved.
     spent: u64,
+    moved: u64,
+    /// Seconds of each worker that the last move took for an LP.
+    each: f64,
     pace: Pace,
 }
 
@@ -113,6 +120,8 @@ impl Planner {
             since: 0.0,
             seen: Vec::new(),
             spent: 0,
+            moved: 0,
+            each: MOVE_FIRST,
             pace: Pace::new(),
         }
     }
@@ -183,10 +192,7 @@ impl Planner {
         let noise = self.pace.noise * (workers as f64 / events.max(1) as f64).sqrt();
         match self.stage {
             Stage::Begins => {
-                let spent = moves.spent();
-                self.balancer.note_handover((spent - self.spent) as f64 * 1e-9 / workers as f64);
-                self.balancer.begin();
-                self.spent = spent;
+                self.note_move(moves.spent(), workers);
                 self.enter(Stage::Looks, time, moves);
             }
             Stage::Looks if self.pace.is_enough(self.pace.look, events, time - self.since) => {
@@ -211,6 +217,18 @@ impl Planner {
         (0, None)
     }
 
+    /// The last move is over: moves have taken so many nanoseconds of all workers by now.
+    fn note_move(&mut self, spent: u64, workers: usize) {
+        let took = (spent - self.spent) as f64 * 1e-9 / workers as f64;
+        self.balancer.note_handover(took);
+        self.balancer.begin();
+        let moved = self.balancer.told().moved_lps;
+        if moved > self.moved {
+            self.each = took / (moved - self.moved) as f64;
+        }
+        (self.spent, self.moved) = (spent, moved);
+    }
+
     fn enter<M: Model>(&mut self, stage: Stage, time: f64, moves: &SharedMoves<M>) {
         (self.stage, self.since) = (stage, time);
         self.seen.clear();
@@ -224,7 +242,7 @@ impl Planner {
         noise: f64,
         time: f64,
     ) -> Vec<Move> {
-        let Some(table) = self.balancer.place(measured, workers, noise, time) else {
+        let Some(table) = self.balancer.place(measured, (workers, self.each), noise, time) else {
             return Vec::new();
         };
         debug_assert_eq!(measured.len(), table.len(), "an LP was measured and has no place");
