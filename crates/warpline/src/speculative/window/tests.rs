@@ -1,3 +1,5 @@
+//! The events of an LP in a window, against a map: they come, are taken away, and come again.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -90,7 +92,7 @@ proptest! {
         window.gather(LP, &mut places);
         let left = places.iter().map(|&place| window.event(place));
         let left: Vec<_> = left.map(|event| (event.key.sequence(), event.message)).collect();
-        let expected: Vec<_> = expected.into_iter().map(|(key, message)| (key, Some(message))).collect();
+        let expected: Vec<_> = expected.into_iter().map(|(key, it)| (key, Some(it))).collect();
         let first = usize::from(!window.log[0].is_anti());
         prop_assert_eq!(chain(&mut window), expected.len() - first);
         prop_assert_eq!(left, expected);

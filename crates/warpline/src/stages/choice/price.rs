@@ -8,9 +8,9 @@ use super::{
     known::{HANDLING_GAIN, Known},
 };
 
-/// A hand-over is thought to take at least this time for each LP and each pending event: all of them
-/// move, to memory that is new. (With 64 709 LPs and 8 496 events, a trial had moved nothing else
-/// after 7 ms, where 1.7 were expected, and took a fifth of a run of 60 ms.)
+/// A hand-over is thought to take at least this time for each LP and each pending event: all of
+/// them move, to memory that is new. (With 64 709 LPs and 8 496 events, a trial had moved nothing
+/// else after 7 ms, where 1.7 were expected, and took a fifth of a run of 60 ms.)
 const HANDOVER_EACH: f64 = 100e-9;
 /// To start a worker's thread, with what it needs, is thought to take this time. (On a machine with
 /// 16 cores, a trial was given up after 1.6 to 1.9 ms with 8 workers and 3.0 to 3.8 ms with 16, and

@@ -19,9 +19,9 @@ use crate::{
 /// The busiest worker may have this number of times the mean to do: more than with windows, because
 /// LPs that have moved lie scattered in memory, and a worker that waits is behind no barrier.
 const EVEN_TO: f64 = 1.2;
-/// What it takes to move an LP, in seconds of each worker, as long as none has moved. (Measured: 2.6
-/// us of all workers for a state with a queue; with 76 076 LPs, half of them without an event at the
-/// start, a first step of 16 158 LPs took a fifth of a run of 0.2 s.)
+/// What it takes to move an LP, in seconds of each worker, as long as none has moved. (Measured:
+/// 2.6 us of all workers for a state with a queue; with 76 076 LPs, most of them without an event
+/// at the start, a first step of 16 158 LPs took a fifth of a run of 0.2 s.)
 const MOVE_FIRST: f64 = 1.3e-6;
 
 /// Decides which LPs move.
