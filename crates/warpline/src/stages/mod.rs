@@ -156,7 +156,7 @@ pub(crate) fn carry_out<M: Model, B: Buffer<Message<M>>>(
     run.carry_out(make, |(candidates, lps), _| {
         let mut deciding = Deciding::on(candidates, chooser, balance, run.settings.seed);
         deciding.limit.clone_from(&watch.limit);
-        deciding.choice.note_lps(*lps);
+        deciding.choice.note_lps(*lps, size_of::<M::Lp>());
         let deciding = Arc::new(Mutex::new(deciding));
         let start = from.as_ref().map_or_else(Start::default, Start::of);
         if balance != Balance::Off {

@@ -9,6 +9,7 @@
 use super::{
     Choice,
     known::{Known, Told},
+    price::{HANDOVER_BYTE, HANDOVER_EACH},
 };
 use crate::watch::Hint;
 
@@ -26,9 +27,9 @@ impl Choice {
         self
     }
 
-    /// A hand-over moves this number of LPs.
-    pub(crate) const fn note_lps(&mut self, lps: usize) {
-        self.told.lps = lps as u64;
+    /// A hand-over moves this number of LPs of so many bytes each.
+    pub(crate) const fn note_lps(&mut self, lps: usize, bytes: usize) {
+        self.told.moving_lps = lps as f64 * (HANDOVER_EACH + HANDOVER_BYTE * bytes as f64);
     }
 
     /// Called before a look: what an engine tells of the work.

@@ -38,8 +38,8 @@ pub(super) struct Told {
     pub(super) copying: Option<f64>,
     /// About how many events are pending.
     pub(super) pending: u64,
-    /// How many LPs a hand-over moves.
-    pub(super) lps: u64,
+    /// Seconds that a hand-over takes for the LPs, as far as their number and size tell.
+    pub(super) moving_lps: f64,
 }
 
 impl Known {

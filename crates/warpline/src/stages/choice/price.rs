@@ -11,7 +11,10 @@ use super::{
 /// A hand-over is thought to take at least this time for each LP and each pending event: all of
 /// them move, to memory that is new. (With 64 709 LPs and 8 496 events, a trial had moved nothing
 /// else after 7 ms, where 1.7 were expected, and took a fifth of a run of 60 ms.)
-const HANDOVER_EACH: f64 = 100e-9;
+pub(super) const HANDOVER_EACH: f64 = 100e-9;
+/// The same for each byte of a state, which is copied out of one engine and into the next. (20 000
+/// states of 776 bytes: a trial took a seventh of a run of 0.2 s.)
+pub(super) const HANDOVER_BYTE: f64 = 0.4e-9;
 /// To start a worker's thread, with what it needs, is thought to take this time. (On a machine with
 /// 16 cores, a trial was given up after 1.6 to 1.9 ms with 8 workers and 3.0 to 3.8 ms with 16, and
 /// had not committed anything.)
@@ -61,8 +64,8 @@ impl Choice {
     /// What a hand-over to a candidate would take now: as much as before, or more if there is more
     /// to move; and the start of its threads.
     pub(super) fn way(&self, candidate: usize) -> f64 {
-        let moved = self.told.lps + self.told.pending;
-        self.handover.max(HANDOVER_EACH * moved as f64) + self.start(candidate)
+        let moving = self.told.moving_lps + HANDOVER_EACH * self.told.pending as f64;
+        self.handover.max(moving) + self.start(candidate)
     }
 
     /// The part of what trials may lose that one of a candidate is worth. One worker with windows

@@ -286,12 +286,13 @@ fn dear_hand_overs_are_left_out() {
 /// Many LPs are dear to move, though the run began soon, and few events are pending.
 #[test]
 fn many_lps_are_dear_to_move() {
-    let trials = |lps| {
+    let trials = |lps, bytes| {
         let mut choice = Choice::new(2);
-        choice.note_lps(lps);
+        choice.note_lps(lps, bytes);
         play(choice, 10e6 * 0.06, 0.5e-3, steady(&[10e6, 2e6])).choice.trials()
     };
-    assert_eq!((trials(1_000), trials(65_000)), (1, 0));
+    assert_eq!((trials(1_000, 8), trials(65_000, 8)), (1, 0));
+    assert_eq!((trials(5_000, 8), trials(5_000, 4_000)), (1, 0), "large states are, too");
 }
 
 /// Candidates that the user does not allow do not run, and the best one is back when it is allowed.
