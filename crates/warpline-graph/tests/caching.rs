@@ -28,8 +28,8 @@ thread_local! {
 struct Counting;
 
 // SAFETY: every method passes its arguments to the system's allocator and returns its result;
-// counting neither allocates nor unwinds: the
-// counter is there from the start and is never dropped.
+// counting neither allocates nor unwinds, for the counter is there from the start and is never
+// dropped.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         CALLS.set(CALLS.get() + 1);

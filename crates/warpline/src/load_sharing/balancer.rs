@@ -133,7 +133,7 @@ impl Balancer {
         debug_assert_eq!(new.len(), old.len(), "an LP is placed nowhere");
         let before = borders::unevenness(measured, &old, workers);
         let after = borders::unevenness(measured, &new, workers);
-        let moved = old.iter().zip(&new).filter(|(old, new)| old != new).count();
+        let moved = borders::moved(&old, &new);
         let is_dear = GAINED * each * moved as f64 > (1.0 - after / before) * time;
         if after > (1.0 - GAIN - noise) * before || is_dear {
             self.patience = (2.0 * self.patience).min(PATIENCE_MOST);

@@ -25,6 +25,12 @@ pub(super) fn shift(lps: &[Measured], workers: usize) -> Vec<u32> {
     table
 }
 
+/// How many LPs another table places elsewhere.
+pub(super) fn moved(old: &[u32], new: &[u32]) -> usize {
+    debug_assert_eq!(old.len(), new.len(), "an LP is placed nowhere");
+    old.iter().zip(new).filter(|(old, new)| old != new).count()
+}
+
 /// The load of the busiest worker by the mean.
 pub(super) fn unevenness(lps: &[Measured], table: &[u32], workers: usize) -> f64 {
     debug_assert_eq!(lps.len(), table.len(), "an LP is placed nowhere");

@@ -143,7 +143,7 @@ impl LoadSharing {
                 if dice.chance(share) { dice.below(workers) as u32 } else { old }
             };
             let new: Vec<u32> = old.iter().map(place).collect();
-            self.balancer.note_move(old.iter().zip(&new).filter(|(old, new)| old != new).count());
+            self.balancer.note_move(borders::moved(&old, &new));
             new
         } else {
             match self.balancer.place(&measured, (self.workers, 0.0), 0.0, time) {

@@ -3,47 +3,13 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use warpline_core::{Context, LpId, Model};
+use warpline_core::{LpId, Stream};
 
 use super::*;
-use crate::speculative::event::Parity;
-
-#[derive(Debug)]
-struct Nothing;
-
-#[derive(Clone, Debug)]
-struct Silent;
-
-impl Model for Nothing {
-    type Lp = Silent;
-    type Output = ();
-
-    fn name(&self) -> &str {
-        "nothing"
-    }
-
-    fn lp_count(&self) -> usize {
-        1
-    }
-
-    fn make_lp(&self, _: LpId) -> Silent {
-        Silent
-    }
-
-    fn reduce(&self, _: impl Iterator<Item = ()>) {}
-}
-
-impl LogicalProcess for Silent {
-    type Model = Nothing;
-    type Message = u32;
-    type Summary = ();
-
-    fn start(&mut self, _: &Nothing, _: &mut impl Context<u32>) {}
-
-    fn handle(&mut self, _: &Nothing, _: &u32, _: &mut impl Context<u32>) {}
-
-    fn finish(self, _: &Nothing, _: VirtualTime) {}
-}
+use crate::{
+    simulated::{Dice, model::Cell, toy},
+    speculative::event::Parity,
+};
 
 const LP: LocalLp = LocalLp::new(0);
 
@@ -54,9 +20,10 @@ fn event(sequence: u64, message: u32) -> Event<u32> {
 }
 
 /// A window in which an LP has handled one event.
-fn begun() -> Window<Silent, u32> {
+fn begun() -> Window<Cell<false>, u32> {
     let mut window = Window::new(1);
-    let lp = Lp::new(&Nothing, LpId::new(0), 1);
+    let toy = toy(&mut Dice(Stream::for_lp(1, LpId::new(0))), false);
+    let lp = Lp::new(&toy, LpId::new(0), 1);
     window.order.push(by_lp::item(LP, window.log.len()));
     window.log.push(event(0, 0));
     window.touch(LP, &lp, 0..1, &mut UndoLog::default(), false);
@@ -64,7 +31,7 @@ fn begun() -> Window<Silent, u32> {
 }
 
 /// How many added events are followed to gather those of the LP.
-fn chain(window: &mut Window<Silent, u32>) -> usize {
+fn chain(window: &mut Window<Cell<false>, u32>) -> usize {
     let next = |added: &Added<u32>| added.before;
     let mut at = window.record(LP).added;
     std::iter::from_fn(|| window.added.get(at as usize).map(|added| at = next(added))).count()
