@@ -250,9 +250,10 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         self.replayed_before = self.tally.replayed;
         let Some(control) = &mut self.control else { return };
         let standing = shared.count_committed();
-        if reason.has(Reason::START) && shared.width_before.is_none() {
+        if reason.has(Reason::START) {
             let count = self.sender.calendar.len() + pending.len() as u64;
-            control.begin(count, Counts { standing, replayed: self.tally.replayed });
+            let now = Counts { standing, replayed: self.tally.replayed };
+            control.begin(count, shared.width_before.is_some(), now);
         }
         let events = control.given_up(reason, lost, standing, size);
         let slots = control.choose_grid();

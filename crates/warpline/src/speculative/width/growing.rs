@@ -26,11 +26,14 @@ pub(in crate::speculative) struct Counts {
 }
 
 impl WidthControl {
-    /// A run begins, with this number of pending events of a worker, and its windows are not known
-    /// from before.
-    pub(in crate::speculative) fn begin(&mut self, pending: u64, now: Counts) {
-        if pending < PENDING_FEW && !self.is_fixed {
+    /// A stage begins, with this number of pending events of a worker. If its windows are not known
+    /// from before, they may grow from here; if they grew in the stage before, they go on, from
+    /// counts of their own: each stage counts replayed events anew.
+    pub(in crate::speculative) fn begin(&mut self, pending: u64, is_known: bool, now: Counts) {
+        if !is_known && pending < PENDING_FEW && !self.is_fixed {
             (self.level, self.growing) = (FIRST, Some(now));
+        } else if let Some(before) = &mut self.growing {
+            *before = now;
         }
     }
 
@@ -67,7 +70,7 @@ mod tests {
 
     fn begun(pending: u64) -> WidthControl {
         let mut control = WidthControl::new(false, 4, 1_000, 18_000);
-        control.begin(pending, BEFORE);
+        control.begin(pending, false, BEFORE);
         control
     }
 
@@ -98,6 +101,21 @@ mod tests {
         assert_eq!(ends_at(100_000.0, 0.0), FIRST, "the first window has enough");
         assert!(begun(PENDING_FEW).growing.is_none(), "many events tell how wide they should be");
         assert_eq!(ends_at(500.0, 0.5), FIRST - STEP, "the first one wastes, so it was too wide");
+    }
+
+    /// A stage that was interrupted after its first window, and the one that goes on there.
+    #[test]
+    fn another_stage_goes_on() {
+        let first = begun(0);
+        let width = first.level;
+        let mut control = first.resumed();
+        let now = Counts { standing: BEFORE.standing + 50, replayed: 0 };
+        control.begin(PENDING_FEW, true, now);
+        control.decide(now.standing + 60, 3, || 0.0);
+        assert_eq!((control.level, control.growing.is_some()), (width + STEP, true), "it stopped");
+        let mut other = WidthControl::new(false, 4, 1_000, 18_000);
+        other.begin(0, true, now);
+        assert!(other.growing.is_none(), "windows that are known do not grow from narrow ones");
     }
 
     /// Windows that are given up end it, too.
