@@ -33,6 +33,7 @@ use crate::{
     ConfigError, Details, Report, RunError, Totals,
     cut::{Cut, Ended, Rest, Stage, Whole},
     event::{Buffer, Event, Message},
+    handling::Lp,
     panics,
     settings::Parallel,
     sorting,
@@ -86,8 +87,7 @@ impl<M: Model> Outcome<M> {
         if let Err(fault) = panics::catch(move || drop(pending)) {
             return Self::Failed(FailureOrder::End, model_error(fault, None, settings));
         }
-        let states = lps.into_iter().map(|lp| lp.state).collect();
-        done(Left::Lps(NumberedLps::new(ids, states)))
+        done(Left::Lps(NumberedLps::new(ids, lps)))
     }
 
     /// The outcome where workers could not go on: with the failure that is known on this rank, if
@@ -117,28 +117,28 @@ pub(crate) enum Left<M: Model> {
 }
 
 /// The LPs of a rank in their order, with their numbers. They stay where they were: a list of pairs
-/// would take new memory for a million of them.
+/// would take new memory for a million of them, and a list of states copies them.
 #[derive(Debug)]
 pub(crate) struct NumberedLps<L> {
     ids: Vec<LpId>,
-    lps: Vec<L>,
+    lps: Vec<Lp<L>>,
 }
 
 impl<L> NumberedLps<L> {
-    pub(crate) fn new(ids: Vec<LpId>, lps: Vec<L>) -> Self {
+    pub(crate) fn new(ids: Vec<LpId>, lps: Vec<Lp<L>>) -> Self {
         assert_eq!(ids.len(), lps.len(), "CUT-A: an LP has no number");
         debug_assert!(ids.is_sorted_by(|one, next| one < next), "CUT-A: LPs lost their order");
         Self { ids, lps }
     }
 
-    /// Each with its number.
+    /// The states, each with its LP's number.
     pub(crate) fn into_iter(self) -> impl Iterator<Item = (LpId, L)> {
-        self.ids.into_iter().zip(self.lps)
+        self.ids.into_iter().zip(self.lps.into_iter().map(|lp| lp.state))
     }
 
     #[cfg(test)]
-    pub(crate) fn states(&self) -> &[L] {
-        &self.lps
+    pub(crate) fn states(&self) -> impl Iterator<Item = &L> {
+        self.lps.iter().map(|lp| &lp.state)
     }
 }
 
@@ -272,7 +272,7 @@ impl<M: Model> Run<'_, M> {
                 // The ranks are about to agree on other things than a message that cannot be
                 // dropped.
                 let _ = panics::catch(move || drop(pending));
-                Left::Lps(NumberedLps::new(ids, lps.into_iter().map(|lp| lp.state).collect()))
+                Left::Lps(NumberedLps::new(ids, lps))
             }
             left => left,
         };

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     Details, HeapMemory, Totals,
     cut::LeftEvent,
+    handling,
     load_sharing::Told,
     monitor::Activity,
     pending::PendingSet,
@@ -148,8 +149,8 @@ impl<M: Model> Reporting<'_, M> {
         let leaves_pending = results.iter().all(|worker| worker.leaves_pending);
         if !leaves_pending && !self.shared.is_stage {
             let ids = lps.iter().map(|lp| lp.id).collect();
-            let states = lps.into_iter().map(|lp| lp.state).collect();
-            return Left::Lps(NumberedLps::new(ids, states));
+            let lps = lps.into_iter().map(|Lp { state, core, .. }| handling::Lp { state, core });
+            return Left::Lps(NumberedLps::new(ids, lps.collect()));
         }
         let is_all_left = |worker: &WorkerResult<M>| {
             worker.pending as usize == worker.left.len() + worker.backlog.len()
