@@ -41,6 +41,9 @@ pub enum Origin {
 pub enum Basis {
     /// What was found here: it can come out either way.
     Found,
+    /// The same, although an estimated or fitted constant is in the figure's list: why that cannot
+    /// decide it.
+    Independent(&'static str),
     /// A parameter that was fitted to the paper's result: which one, and to what.
     Fitted(&'static str),
     /// One of the paper's own numbers: which one.
@@ -186,7 +189,7 @@ impl Claim {
             (0, 0, _) => Verdict::Unknown,
             (0, ..) => Verdict::No,
             (n, _, all) if n == all => match self.basis {
-                Basis::Found => Verdict::Yes,
+                Basis::Found | Basis::Independent(_) => Verdict::Yes,
                 Basis::Fitted(_) => Verdict::Fitted,
                 Basis::Input(_) => Verdict::Input,
                 Basis::Estimated(_) => Verdict::Estimated,
@@ -307,6 +310,7 @@ mod tests {
         let estimated = Basis::Estimated("the time of a page walk");
         let bound = Basis::Bound("the longest chain");
         assert_eq!(claim(Basis::Found, &YES), Verdict::Yes);
+        assert_eq!(claim(Basis::Independent("it is a count"), &YES), Verdict::Yes);
         assert_eq!(claim(fitted, &YES), Verdict::Fitted);
         assert_eq!(claim(input, &YES), Verdict::Input);
         assert_eq!(claim(estimated, &YES), Verdict::Estimated);

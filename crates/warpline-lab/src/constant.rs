@@ -6,12 +6,13 @@
 //!
 //! # Invariants
 //!
-//! - **CONST-A.** What was estimated or fitted decides no "yes": the basis of a list with such a
-//!   constant is one that gets other verdicts.
+//! - **CONST-A.** What was estimated or fitted decides no "yes". A claim of a figure with such a
+//!   constant has a basis that gets other verdicts ([`grounded`]), unless its figure says why the
+//!   constant cannot decide it. A constant that was tried with several values is none of them.
 
 use std::fmt;
 
-use crate::Basis;
+use crate::{Basis, Claim};
 
 /// Where a constant is from, the most trusted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +23,8 @@ pub enum Provenance {
     Measured(&'static str),
     /// Published by others about the same hardware or program: where.
     Published(&'static str),
+    /// Nobody has measured it, but every claim is tested with several values: what it follows.
+    Varied(&'static str),
     /// The paper whose claims are judged says so: where. An input.
     Paper(&'static str),
     /// Nobody has measured it: what it follows.
@@ -36,6 +39,7 @@ impl fmt::Display for Provenance {
             Self::Ours(told) => ("ours", told),
             Self::Measured(told) => ("measured here", told),
             Self::Published(told) => ("published", told),
+            Self::Varied(told) => ("estimated, with several values", told),
             Self::Paper(told) => ("from the paper", told),
             Self::Estimated(told) => ("estimated", told),
             Self::Fitted(told) => ("fitted", told),
@@ -54,7 +58,8 @@ pub struct Constant {
 }
 
 impl Constant {
-    fn new(what: impl Into<String>, from: Provenance) -> Self {
+    /// One with its value and its unit in words.
+    pub fn new(what: impl Into<String>, from: Provenance) -> Self {
         Self { what: what.into(), from }
     }
 
@@ -73,6 +78,12 @@ impl Constant {
     /// One that was estimated, for this reason.
     pub fn estimated(what: impl Into<String>, why: &'static str) -> Self {
         Self::new(what, Provenance::Estimated(why))
+    }
+
+    /// One that was estimated, for this reason, and with several values of which every claim is
+    /// tested.
+    pub fn varied(what: impl Into<String>, why: &'static str) -> Self {
+        Self::new(what, Provenance::Varied(why))
     }
 
     /// A length, a grid or a threshold, for this reason.
@@ -99,6 +110,22 @@ impl Constant {
     }
 }
 
+/// The claims of a figure, with what they rest on (CONST-A): the worst constant that was estimated
+/// or fitted, where a claim says nothing else.
+pub(crate) fn grounded(claims: Vec<Claim>, constants: &[Constant]) -> Vec<Claim> {
+    let basis = match constants.iter().map(|constant| constant.from).max() {
+        Some(Provenance::Fitted(why)) => Basis::Fitted(why),
+        Some(Provenance::Estimated(why)) => Basis::Estimated(why),
+        Some(_) => return claims,
+        None => unreachable!("CONST-A: a figure without constants"),
+    };
+    let ground = |claim: Claim| match claim.basis {
+        Basis::Found => claim.with_basis(basis),
+        _ => claim,
+    };
+    claims.into_iter().map(ground).collect()
+}
+
 impl fmt::Display for Constant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, from } = self;
@@ -109,6 +136,7 @@ impl fmt::Display for Constant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Bounds, Verdict};
 
     /// The worst constant decides, and what was estimated or fitted gives no evidence (CONST-A).
     #[test]
@@ -117,12 +145,32 @@ mod tests {
             let constants: Vec<_> = froms.iter().map(|&from| Constant::new("n", from)).collect();
             Constant::basis(&constants, "n")
         };
-        use Provenance::{Estimated, Fitted, Measured, Ours, Paper, Published};
+        use Provenance::{Estimated, Fitted, Measured, Ours, Paper, Published, Varied};
         assert_eq!(of(&[]), Basis::Found);
-        assert_eq!(of(&[Measured("a"), Published("b"), Ours("z")]), Basis::Found);
+        assert_eq!(of(&[Measured("a"), Published("b"), Ours("z"), Varied("c")]), Basis::Found);
         assert_eq!(of(&[Measured("z"), Paper("b")]), Basis::Input("n"));
         assert_eq!(of(&[Estimated("a"), Paper("z")]), Basis::Estimated("n"));
         assert_eq!(of(&[Fitted("a"), Estimated("z")]), Basis::Fitted("n"));
+    }
+
+    /// A claim that says nothing of its basis gets no "yes" beside an estimate, and one that does
+    /// keeps it (CONST-A).
+    #[test]
+    fn estimates_decide_no_yes() {
+        let verdicts = |constant: Constant| {
+            let claims = [Basis::Found, Basis::Independent("it is a count")].map(|basis| {
+                Claim::own("a").with_basis(basis).test("here", 2.0, Bounds::Above(1.0))
+            });
+            let paper = Constant::paper("64 LPs", "section 4");
+            let claims = grounded(claims.into(), &[constant, paper]);
+            claims.iter().map(Claim::verdict).collect::<Vec<_>>()
+        };
+        let yes = Verdict::Yes;
+        assert_eq!(verdicts(Constant::ours("a grid", "round")), [yes, yes]);
+        assert_eq!(verdicts(Constant::varied("a size", "not given")), [yes, yes]);
+        assert_eq!(verdicts(Constant::estimated("a size", "a")), [Verdict::Estimated, yes]);
+        let fitted = Constant::number("a miss", 1.0, "ns", Provenance::Fitted("a decline"));
+        assert_eq!(verdicts(fitted), [Verdict::Fitted, yes]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::fmt;
 use warpline::settings::Pool;
 use warpline_models::phold::PholdParams;
 
-use crate::LabError;
+use crate::{LabError, machine::Replacement};
 
 /// A model of a machine's caches and pages, which tells what a run of Time Warp costs there.
 pub trait MemorySystem: fmt::Debug + Sync {
@@ -42,6 +42,8 @@ pub struct BufferRun {
     pub memory: u64,
     /// How a worker fetches a message that it has received.
     pub fetch: Fetch,
+    /// Which line or page leaves a full set.
+    pub replacement: Replacement,
 }
 
 /// How a worker fetches a message that it has received.

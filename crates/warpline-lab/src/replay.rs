@@ -44,7 +44,8 @@ impl Replay {
 
 impl MemorySystem for Replay {
     fn costs(&self, run: &BufferRun) -> Result<MemoryCosts, LabError> {
-        let params = MachineParams { workers: run.workers as u32, ..(self.params)() };
+        let (workers, replacement) = (run.workers as u32, run.replacement);
+        let params = MachineParams { workers, replacement, ..(self.params)() };
         Ok(replay(run, &[params])?[0].costs(&run.pool, &params))
     }
 
@@ -226,13 +227,13 @@ mod tests {
     use warpline_models::phold::PholdParams;
 
     use super::*;
-    use crate::machine::Protocol;
+    use crate::machine::{Protocol, Replacement};
 
     fn run(pool: impl Into<Pool>, memory: u64) -> BufferRun {
         let model =
             PholdParams { lps: 64, population: 128, payload: 1000, ..PholdParams::default() };
-        let (pool, fetch) = (pool.into(), Fetch::Exclusive);
-        BufferRun { model, end: 1_000.0, seed: 1, workers: 8, pool, memory, fetch }
+        let (pool, fetch, replacement) = (pool.into(), Fetch::Exclusive, Replacement::Lru);
+        BufferRun { model, end: 1_000.0, seed: 1, workers: 8, pool, memory, fetch, replacement }
     }
 
     fn replayed(run: &BufferRun, params: MachineParams) -> Replayed {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::{
-    Figure, Findings, Host, Lab, LabError, Settings, Source, Watch,
+    Figure, Findings, Host, Lab, LabError, Settings, Source, Watch, constant,
     index::Piece,
     output::Directory,
     results::{Destination, Results},
@@ -49,7 +49,8 @@ pub fn run(
     let mut verdicts = settings.claims.as_deref().map(Verdicts::open).transpose()?;
     let mut pieces = Vec::new();
     for &figure in figures {
-        let findings = figure.measure(&Lab::new(figure.name(), settings, watch))?;
+        let mut findings = figure.measure(&Lab::new(figure.name(), settings, watch))?;
+        findings.claims = constant::grounded(findings.claims, &findings.constants);
         if let Some(destination) = &destination {
             destination.write(results(figure, &findings, settings))?;
         }

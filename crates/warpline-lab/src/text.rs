@@ -59,10 +59,8 @@ pub(crate) fn of(
         text += "\n";
     }
     let _ = write!(text, "{}\n## How\n\n{setup}\n\n", medians(plot));
-    if !constants.is_empty() {
-        let lines: String = constants.iter().map(|constant| format!("- {constant}.\n")).collect();
-        let _ = writeln!(text, "Constants:\n\n{lines}");
-    }
+    let lines: String = constants.iter().map(|constant| format!("- {constant}.\n")).collect();
+    let _ = writeln!(text, "Constants:\n\n{lines}");
     let Host { processor, cores, system, date } = host;
     let machine = format!("Machine: {processor}, {cores} core(s), {system}. Date: {date}.");
     let _ = match source {
@@ -95,6 +93,7 @@ fn line(claim: &Claim) -> String {
     let mut line = format!("- {text}: **{}**", claim.verdict());
     let _ = match basis {
         Basis::Found => Ok(()),
+        Basis::Independent(why) => write!(line, ". Estimates do not decide it: {why}"),
         Basis::Fitted(why) | Basis::Input(why) | Basis::Estimated(why) | Basis::Bound(why) => {
             write!(line, ". It confirms nothing: {why}")
         }

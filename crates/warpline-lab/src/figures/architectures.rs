@@ -13,7 +13,7 @@ use super::{ADAPTIVE, MIB, PARTITIONED, RECEIVER, SENDER, computed};
 use crate::{
     Axis, Basis, Bounds, Claim, Constant, Curve, Dot, Figure, Findings, Lab, LabError, Plot,
     Settings, Source, Table,
-    machine::{MachineParams, Protocol},
+    machine::{MachineParams, Protocol, Replacement},
     memory_system::{BufferRun, Fetch},
     replay::{Replayed, replay},
 };
@@ -28,22 +28,35 @@ const MEMORY: u64 = MIB;
 /// The virtual time at which runs end; by then every buffer was used about ten times.
 const END: f64 = 400.0;
 /// The machines.
-const MACHINES: [Architecture; 4] = [
+const MACHINES: [Architecture; 6] = [
     Architecture { name: "server", params: MachineParams::server, protocol: Protocol::Invalidate },
     Architecture { name: "server", params: MachineParams::server, protocol: Protocol::Update },
     Architecture { name: "KSR-2", params: MachineParams::ksr2, protocol: Protocol::Invalidate },
     Architecture { name: "KSR-2", params: MachineParams::ksr2, protocol: Protocol::Update },
+    Architecture { name: RANDOM, params: random_server, protocol: Protocol::Invalidate },
+    Architecture { name: RANDOM, params: random_server, protocol: Protocol::Update },
 ];
+/// The name of the server whose caches evict lines at random.
+const RANDOM: &str = "server, random replacement";
 /// Why the KSR-2's times are no evidence where page misses are a part of them.
 const PAGE_MISS_IS_FITTED: &str = "the 0.4 ms of a page miss are fitted to the paper's figures 4 \
                                    and 5, which give no time for it";
 /// Why the server's times are none either.
 const SERVER_IS_ESTIMATED: &str =
     "the server's times are round numbers, and that of a page walk is an estimate";
-/// Indices of machines.
+/// Why counts on a server are evidence.
+const COUNTED: Basis = Basis::Independent(
+    "counts do not depend on times, and are tested with two rules of replacement",
+);
+/// Indices of machines; counts on a server are of both, which differ in the rule of replacement.
 const SERVER: usize = 0;
-const SERVER_UPDATING: usize = 1;
 const KSR2: usize = 2;
+const SERVERS: [usize; 2] = [SERVER, 4];
+const UPDATING_SERVERS: [usize; 2] = [1, 5];
+
+fn random_server() -> MachineParams {
+    MachineParams { replacement: Replacement::Random(1), ..MachineParams::server() }
+}
 
 struct Architecture {
     name: &'static str,
@@ -211,6 +224,8 @@ fn run(settings: &Settings, pool: PoolKind, workers: usize) -> BufferRun {
         pool: pool.into(),
         memory: workers as u64 * MEMORY,
         fetch: Fetch::Exclusive,
+        // Each machine of the replay has its own.
+        replacement: Replacement::Lru,
     }
 }
 
@@ -226,9 +241,15 @@ fn curves(runs: &[Run], number: impl Fn(&Run) -> f64) -> Vec<Curve> {
 /// The paper's claims are about update protocols; the rest carries its results over to a server,
 /// and is ours.
 fn claims(runs: &[Run]) -> Vec<Claim> {
-    let higher = |claim, names, machine: usize, count: fn(&Replayed) -> u64| {
-        let count = |run: &Run| run.per_event(machine, |replayed| count(replayed) as f64);
-        computed::test_higher(claim, &curves(runs, count), names, |workers| workers > 2.0)
+    let higher = |claim: Claim, names, machines: [usize; 2], count: fn(&Replayed) -> u64| {
+        let claim = claim.with_basis(COUNTED);
+        let on = |machine: usize| {
+            let count = |run: &Run| run.per_event(machine, |replayed| count(replayed) as f64);
+            let curves = curves(runs, count);
+            computed::test_higher(claim.clone(), &curves, names, |workers| workers > 2.0)
+        };
+        let [first, second] = machines;
+        on(first).tested_too(MACHINES[second].name, on(second))
     };
     let pages = |replayed: &Replayed| replayed.total.page_misses;
     let misses = |replayed: &Replayed| replayed.total.misses();
@@ -241,31 +262,31 @@ fn claims(runs: &[Run]) -> Vec<Claim> {
                 "where writes update, sender pools get more needless updates than receiver pools",
             ),
             [SENDER, RECEIVER],
-            SERVER_UPDATING,
+            UPDATING_SERVERS,
             needless,
         ),
         higher(
             Claim::of_paper("and receiver pools more than partitioned ones"),
             [RECEIVER, PARTITIONED],
-            SERVER_UPDATING,
+            UPDATING_SERVERS,
             needless,
         ),
         higher(
             Claim::own("on a server, receiver pools miss more lines than sender pools"),
             [RECEIVER, SENDER],
-            SERVER,
+            SERVERS,
             misses,
         ),
         higher(
             Claim::own("on a server, sender pools miss more lines than partitioned ones"),
             [SENDER, PARTITIONED],
-            SERVER,
+            SERVERS,
             misses,
         ),
         higher(
             Claim::own("on a server, sender pools miss more pages than adaptive ones"),
             [SENDER, ADAPTIVE],
-            SERVER,
+            SERVERS,
             pages,
         ),
         paging(

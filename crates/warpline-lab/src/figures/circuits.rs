@@ -6,7 +6,9 @@ use warpline_models::{
     circuit::{CircuitParams, Generator},
 };
 
-use crate::{Conservative, Executor, Lab, Point, RankEngine, Ranks, Setup, Workload};
+use crate::{
+    Conservative, Constant, Executor, Lab, Point, Provenance, RankEngine, Ranks, Setup, Workload,
+};
 
 /// As large as the paper's C2670, which is not free.
 const MULTIPLIER: Generator = Generator::Multiplier(16);
@@ -62,6 +64,32 @@ impl Circuits {
     ) -> Point {
         let model = Workload::Shipped(circuit.params.clone());
         Point::new(curve, x, Setup { model, end: self.end, executor })
+    }
+
+    /// The constants of all figures with circuits. What the circuits differ in from the paper's is
+    /// claims of `runtime-fig5`.
+    pub(super) fn constants(&self) -> Vec<Constant> {
+        let Self { small_parts, large_parts, end } = self;
+        let small = if small_parts.name == MULTIPLIER.to_string() {
+            Constant::ours(
+                format!("`{}`, for the paper's C2670", small_parts.name),
+                "as large, and anybody has it; `--netlist` gives another one",
+            )
+        } else {
+            Constant::new(format!("`{}`", small_parts.name), Provenance::Published("a netlist"))
+        };
+        vec![
+            small,
+            Constant::ours(
+                format!("`{}`, for the paper's", large_parts.name),
+                "of as many transistors; the paper does not say how many words and bits it has",
+            ),
+            Constant::ours(format!("up to {:.0} ns", end * 1e9), "ten vectors"),
+            Constant::ours(
+                "a message takes at least a quarter of a gate's delay",
+                "the lookahead of this model (docs/circuits.md)",
+            ),
+        ]
     }
 
     /// Which they are, and how long they are simulated, for the text.

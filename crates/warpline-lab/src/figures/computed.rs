@@ -1,13 +1,15 @@
 //! The common part of figures 1, 2, 5 and 6, which show how a memory system serves the buffers of a
 //! run: curves, knees, and tests of numbers without noise.
 
+use std::fmt;
+
 use warpline::settings::Pool;
 use warpline_models::phold::PholdParams;
 
 use super::MIB;
 use crate::{
     Axis, Bounds, Claim, Constant, Curve, Dot, LabError, Plot, Settings, Table,
-    machine::MachineParams,
+    machine::{MachineParams, Replacement},
     memory_system::{BufferRun, Fetch, MemoryCosts, MemorySystem},
 };
 
@@ -110,45 +112,66 @@ pub(super) fn test_knee(claim: Claim, curve: &Curve, wanted: Bounds) -> Claim {
     claim.test(place, knee(curve).unwrap_or(f64::INFINITY), wanted)
 }
 
-/// Sizes of messages in figures 5 and 6, estimated, because the paper does not give it. With these,
-/// a million events use every buffer of 130 MiB several times, so that pages can be missed again.
-/// The first one is plotted; claims are tested with both, so that the estimate decides none.
-pub(super) const MESSAGE_BYTES: [usize; 2] = [512, 1_000];
+/// What the paper does not say, and what figures 1, 2, 5 and 6 and `knee` depend on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Guess {
+    /// The size of a message in figures 5 and 6.
+    pub(super) bytes: usize,
+    pub(super) replacement: Replacement,
+}
 
-/// What is computed with the first size of messages, and its claims, which are tested with both:
-/// those of the second one as further places.
-pub(super) fn with_both_sizes<T>(
-    compute: impl Fn(usize) -> Result<T, LabError>,
+/// The first guess is plotted; claims are tested with both, so that none of them decides. With
+/// messages of these sizes, a million events use every buffer of 130 MiB several times, so that
+/// pages can be missed again.
+pub(super) const GUESSES: [Guess; 2] = [
+    Guess { bytes: 512, replacement: Replacement::Lru },
+    Guess { bytes: 1_000, replacement: Replacement::Random(1) },
+];
+
+impl fmt::Display for Guess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, replacement } = self;
+        write!(f, "messages of {bytes} bytes, {replacement}")
+    }
+}
+
+/// What is computed with the first guess, and its claims, which are tested with both: those of the
+/// second one as further places.
+pub(super) fn with_both_guesses<T>(
+    compute: impl Fn(Guess) -> Result<T, LabError>,
     claims: impl Fn(&T) -> Vec<Claim>,
 ) -> Result<(T, Vec<Claim>), LabError> {
-    let [first, second] = MESSAGE_BYTES;
+    let [first, second] = GUESSES;
     let (computed, other) = (compute(first)?, compute(second)?);
-    let what = format!("messages of {second} bytes");
     let pairs = claims(&computed).into_iter().zip(claims(&other));
+    let what = second.to_string();
     let claims = pairs.map(|(first, second)| first.tested_too(&what, second)).collect();
     Ok((computed, claims))
 }
 
-/// The constants of all figures of the model of the machine. The time of a page miss is fitted, and
-/// all claims of figures 2, 5 and 6 and of `knee` are about counts, which do not depend on it.
+/// The constants of the model of the machine: those that counts of misses and the parts of a send
+/// depend on, which are all that claims of these figures are about.
 pub(super) fn constants() -> Vec<Constant> {
-    MachineParams::ksr2().constants()
+    let [first, second] = GUESSES.map(|guess| guess.replacement);
+    let mut constants = MachineParams::ksr2().constants_of_counts();
+    constants.push(Constant::varied(
+        format!("replacement: {first}, or {second}"),
+        "the paper says nothing about it",
+    ));
+    constants
 }
 
 /// The size of the messages, for the lists of figures 5 and 6 and of `knee`.
 pub(super) fn message_size() -> Constant {
-    Constant::estimated(
-        format!("messages of {MESSAGE_BYTES:?} bytes"),
-        "the paper gives no size; every claim is tested with both, and holds only if it does with \
-         both",
-    )
+    let [first, second] = GUESSES.map(|guess| guess.bytes);
+    Constant::varied(format!("messages of {first} or {second} bytes"), "the paper gives no size")
 }
 
 /// The run of figures 5 and 6: PHOLD as in figure 4 on eight processors, about a million events.
 pub(super) fn million_events(
     settings: &Settings,
     pool: Pool,
-    bytes: usize,
+    Guess { bytes, replacement }: Guess,
     mebibytes: f64,
 ) -> BufferRun {
     BufferRun {
@@ -159,6 +182,7 @@ pub(super) fn million_events(
         pool,
         memory: (mebibytes * MIB as f64) as u64,
         fetch: Fetch::Exclusive,
+        replacement,
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     RECEIVER, SENDER,
     pools::{self, Series},
 };
-use crate::{Claim, Constant, Figure, Findings, Lab, LabError, Workload};
+use crate::{Claim, Constant, Figure, Findings, Lab, LabError, Point, Workload};
 
 /// Figure 3 of the buffer paper.
 #[derive(Debug)]
@@ -22,16 +22,25 @@ impl Figure for Fig3 {
     }
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
-        let series = series("", lab);
-        let all = lab.sample(series.points(&lab.settings.workers))?;
-        let points = pools::with_best_memory(&all);
-        let claim = Claim::of_paper(
-            "sender pools are faster than receiver pools, with 2 workers up to as many as cores",
-        );
-        let mut claims = vec![claim.test_faster(&points, [SENDER, RECEIVER], pools::comparable)];
-        claims.extend(pools::partitioned_is_fastest(&points));
+        let plotted = series("", lab);
+        let end = plotted.end;
+        let other = Series { model: phold(OTHER_PAYLOAD), ..series(OTHER, lab) };
+        let mut all = plotted.points(&lab.settings.workers);
+        all.extend(other.points(pools::most_comparable(lab).as_slice()));
+        let all = lab.sample(all)?;
+        let (with_other, points): (Vec<_>, Vec<_>) = pools::with_best_memory(&all)
+            .into_iter()
+            .partition(|point| point.curve.starts_with(OTHER));
+        let pairs = claims("", &points).into_iter().zip(claims(OTHER, &with_other));
+        let what = format!("events of {OTHER_PAYLOAD} bytes");
+        let claims = pairs.map(|(claim, other)| claim.tested_too(&what, other)).collect();
         let mut constants = pools::constants(PENDING);
-        constants.extend(constants_of_phold(lab));
+        constants.push(setup_of_phold());
+        constants.push(Constant::varied(
+            format!("events of {} and of {OTHER_PAYLOAD} bytes", lab.settings.payload),
+            "the paper does not give the size of PHOLD's messages; without any, no buffer would be \
+             touched",
+        ));
         Ok(Findings {
             paper: "Fujimoto and Panesar 1995, figure 3: PHOLD with 256 LPs and 1024 messages \
                     on up to eight processors of a KSR-2. Sender pools were significantly faster \
@@ -39,7 +48,7 @@ impl Figure for Fig3 {
             setup: format!(
                 "PHOLD, 256 LPs, {PENDING} events of {} bytes, all to LPs drawn at random. {}",
                 lab.settings.payload,
-                pools::conditions(lab, series.end)
+                pools::conditions(lab, end)
             ),
             claims,
             constants,
@@ -48,19 +57,39 @@ impl Figure for Fig3 {
     }
 }
 
+/// Another size of messages (bytes), with which the claims are tested as well, and what the names of
+/// its curves begin with.
+const OTHER_PAYLOAD: usize = 512;
+const OTHER: &str = "512 bytes: ";
 /// From the paper: the events of PHOLD, which are always pending.
 const PENDING: u64 = 1024;
 
 /// PHOLD by pool and number of workers; about a million events, as in the paper.
 pub(super) fn series(prefix: &'static str, lab: &Lab<'_>) -> Series {
-    let (model, end) = (phold(lab), lab.settings.shortened(1_000.0));
+    let (model, end) = (phold(lab.settings.payload), lab.settings.shortened(1_000.0));
     Series { prefix, model, end, pending: PENDING, local_share: None }
 }
 
-/// The constants of PHOLD in figures 3, 4 and 8.
+/// The claims, about curves whose names begin with this.
+fn claims(prefix: &str, points: &[Point]) -> Vec<Claim> {
+    let claim = Claim::of_paper(
+        "sender pools are faster than receiver pools, with 2 workers up to as many as cores",
+    );
+    let curves = [SENDER, RECEIVER].map(|pool| format!("{prefix}{pool}"));
+    let curves = curves.each_ref().map(String::as_str);
+    let mut claims = vec![claim.test_faster(points, curves, pools::comparable)];
+    claims.extend(pools::partitioned_is_fastest(prefix, points));
+    claims
+}
+
+fn setup_of_phold() -> Constant {
+    Constant::paper("256 LPs, 1024 events, about a million of them", "sections 3.4 and 4")
+}
+
+/// The constants of PHOLD in figures 4 and 8, which have one size of messages.
 pub(super) fn constants_of_phold(lab: &Lab<'_>) -> [Constant; 2] {
     [
-        Constant::paper("256 LPs, 1024 events, about a million of them", "sections 3.4 and 4"),
+        setup_of_phold(),
         Constant::estimated(
             format!("events of {} bytes (`--payload`)", lab.settings.payload),
             "the paper does not give the size of PHOLD's messages; without any, no buffer would be \
@@ -70,7 +99,6 @@ pub(super) fn constants_of_phold(lab: &Lab<'_>) -> [Constant; 2] {
 }
 
 /// PHOLD as in figures 3 and 4, with a payload: an event without any touches no buffer.
-pub(super) fn phold(lab: &Lab<'_>) -> Workload {
-    let payload = lab.settings.payload;
+pub(super) fn phold(payload: usize) -> Workload {
     Workload::Shipped(ModelParams::from(PholdParams { payload, ..PholdParams::default() }))
 }

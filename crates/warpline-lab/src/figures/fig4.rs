@@ -33,7 +33,7 @@ impl Figure for Fig4 {
                 let time_warp = TimeWarp::new(workers, pool.clone());
                 let limit = Limit::Bytes(mebibytes * MIB);
                 let executor = Executor::TimeWarp(time_warp.short_of(limit));
-                let setup = Setup { model: fig3::phold(lab), end, executor };
+                let setup = Setup { model: fig3::phold(lab.settings.payload), end, executor };
                 points.push(Point::new(curve, mebibytes as f64, setup));
             }
         }

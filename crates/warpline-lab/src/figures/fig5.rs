@@ -5,7 +5,7 @@
 
 use super::{
     ADAPTIVE, ON_THE_FLY, PARTITIONED, RECEIVER, SENDER, SHARING,
-    computed::{self, Query},
+    computed::{self, Guess, Query},
 };
 use crate::{
     Axis, Bounds, Claim, Constant, Curve, Figure, Findings, Lab, LabError, Plot, Source, Table,
@@ -39,9 +39,9 @@ impl<S: MemorySystem> Figure for Fig5<S> {
     }
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
-        let [first, second] = computed::MESSAGE_BYTES;
+        let [first, second] = computed::GUESSES;
         let ((plot, table), claims) =
-            computed::with_both_sizes(|bytes| self.misses(lab, bytes), |(plot, _)| claims(plot))?;
+            computed::with_both_guesses(|guess| self.misses(lab, guess), |(plot, _)| claims(plot))?;
         let mut constants = computed::constants();
         constants.extend([
             Constant::paper("256 LPs, 1024 events, 8 processors, a million events", "section 4"),
@@ -61,8 +61,8 @@ impl<S: MemorySystem> Figure for Fig5<S> {
                     low. Section 5: a partitioned pool that helps out an empty list with buffers \
                     of another one would quickly degenerate to a sender pool.",
             setup: format!(
-                "PHOLD, 256 LPs, 1024 events of {first} bytes, 8 workers. {} The claims are \
-                 tested with messages of {second} bytes, too.",
+                "PHOLD, 256 LPs, 1024 events, 8 workers; {first}. {} The claims are tested with \
+                 the other guess, too: {second}.",
                 self.0.describe()
             ),
             source: Source::Computed,
@@ -74,8 +74,8 @@ impl<S: MemorySystem> Figure for Fig5<S> {
 }
 
 impl<S: MemorySystem> Fig5<S> {
-    /// The page misses of every pool by memory, for messages of this size.
-    fn misses(&self, lab: &Lab<'_>, bytes: usize) -> Result<(Plot, Table), LabError> {
+    /// The page misses of every pool by memory, by this guess.
+    fn misses(&self, lab: &Lab<'_>, guess: Guess) -> Result<(Plot, Table), LabError> {
         let (on_the_fly, gain) = (false, 0.25);
         let sharing = Pool::Partitioned { parts: Parts::Equal, on_the_fly, gain, sharing: true };
         let pools = [
@@ -88,7 +88,7 @@ impl<S: MemorySystem> Fig5<S> {
         ];
         let runs = pools.map(|(name, pool)| {
             let run =
-                move |memory| computed::million_events(lab.settings, pool.clone(), bytes, memory);
+                move |memory| computed::million_events(lab.settings, pool.clone(), guess, memory);
             (name, run)
         });
         let queries = runs.each_ref().map(|(name, run)| Query {

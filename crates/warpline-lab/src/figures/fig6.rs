@@ -7,7 +7,7 @@
 use warpline::settings::Pool;
 use warpline_models::phold::PholdParams;
 
-use super::computed::{self, Query};
+use super::computed::{self, Guess, Query};
 use crate::{
     Axis, Bounds, Claim, Constant, Figure, Findings, Lab, LabError, Plot, Source, Table,
     memory_system::{BufferRun, MemorySystem},
@@ -38,9 +38,9 @@ impl<S: MemorySystem> Figure for Fig6<S> {
     }
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
-        let [first, second] = computed::MESSAGE_BYTES;
+        let [first, second] = computed::GUESSES;
         let ((plot, table), claims) =
-            computed::with_both_sizes(|bytes| self.misses(lab, bytes), |(plot, _)| claims(plot))?;
+            computed::with_both_guesses(|guess| self.misses(lab, guess), |(plot, _)| claims(plot))?;
         let mut constants = computed::constants();
         constants.extend([
             Constant::paper("neighborhoods of 1, 2 and 4; knees at 100, 67 and 40 MB", "section 4"),
@@ -56,8 +56,8 @@ impl<S: MemorySystem> Figure for Fig6<S> {
                     less memory it took for page misses to rise; the paper expects the knees at \
                     100, 67 and 40 MB for k = 1, 2 and 4.",
             setup: format!(
-                "PHOLD, 256 LPs, 1024 events of {first} bytes, 8 workers, receiver pools. {} The \
-                 claims are tested with messages of {second} bytes, too.",
+                "PHOLD, 256 LPs, 1024 events, 8 workers, receiver pools; {first}. {} The claims are \
+                 tested with the other guess, too: {second}.",
                 self.0.describe()
             ),
             source: Source::Computed,
@@ -68,11 +68,11 @@ impl<S: MemorySystem> Figure for Fig6<S> {
 }
 
 impl<S: MemorySystem> Fig6<S> {
-    /// The page misses of every neighborhood by memory, for messages of this size.
-    fn misses(&self, lab: &Lab<'_>, bytes: usize) -> Result<(Plot, Table), LabError> {
+    /// The page misses of every neighborhood by memory, by this guess.
+    fn misses(&self, lab: &Lab<'_>, guess: Guess) -> Result<(Plot, Table), LabError> {
         let runs = NEIGHBORHOODS.map(|neighborhood| {
             move |memory: f64| {
-                let run = computed::million_events(lab.settings, Pool::RECEIVER, bytes, memory);
+                let run = computed::million_events(lab.settings, Pool::RECEIVER, guess, memory);
                 BufferRun { model: PholdParams { neighborhood, blocks: 8, ..run.model }, ..run }
             }
         });

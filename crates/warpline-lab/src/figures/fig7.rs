@@ -36,7 +36,7 @@ impl Figure for Fig7 {
         let series = Series { prefix: "", model, end, pending: PENDING, local_share: None };
         let all = lab.sample(series.points(&lab.settings.workers))?;
         let points = pools::with_best_memory(&all);
-        let mut claims = pools::partitioned_is_fastest(&points).to_vec();
+        let mut claims = pools::partitioned_is_fastest("", &points).to_vec();
         claims
             .extend([SENDER, RECEIVER].map(|other| lead_grows(&points, other, pools::comparable)));
         claims.push(pools::factor_of_two(&points, pools::comparable));

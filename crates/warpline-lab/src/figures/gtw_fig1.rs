@@ -7,7 +7,7 @@
 
 use warpline::{
     pending::PendingKind,
-    settings::{Pool, Quota},
+    settings::{FlowControl, Pool, Quota},
 };
 use warpline_models::{
     catalog::ModelParams,
@@ -34,13 +34,27 @@ const MOBILITIES: [(Mobility, &str); 3] = [
 const PER_WORKER: f64 = 38.0 / 42.0;
 /// From the paper: portables, for "over 50,000". Each has at least one pending event.
 const PORTABLES: u64 = 50_000;
-/// Buffers by portables: estimated. The paper does not say how many it had; the claim about the
-/// speed-up is tested with both.
-const BUFFERS: [f64; 2] = [1.5, 3.0];
+/// What the paper does not say, of Time Warp and of the curves with more buffers: claims that may
+/// hold are tested with both.
+const GUESSES: [Guess; 2] = [
+    Guess { buffers: 1.5, delta: 0.25, free: [0.1, 0.2] },
+    Guess { buffers: 3.0, delta: 0.0625, free: [0.02, 0.04] },
+];
 /// From the paper: the processors of its largest run.
 const PROCESSORS: usize = 42;
 /// From the paper: typically more than this part of the messages stay on their processor.
 const LOCAL: f64 = 0.9;
+
+/// Numbers that the user of GTW sets.
+#[derive(Debug)]
+struct Guess {
+    /// Buffers by portables; a worker's share of them is its quota, N_buf.
+    buffers: f64,
+    /// Δ, as a part of the quota.
+    delta: f64,
+    /// F_free1 and F_free2.
+    free: [f64; 2],
+}
 
 /// What an event computes.
 struct Work {
@@ -88,8 +102,8 @@ impl Which {
 
     fn executor(self, workers: usize) -> Executor {
         match self {
-            Self::TimeWarp => gtw(workers, BUFFERS[0]),
-            Self::Plenty => gtw(workers, BUFFERS[1]),
+            Self::TimeWarp => gtw(workers, &GUESSES[0]),
+            Self::Plenty => gtw(workers, &GUESSES[1]),
             Self::Speculative => Executor::Speculative(workers),
             Self::Auto => Executor::Auto(workers),
             Self::Splay => Executor::Sequential(PendingKind::Splay),
@@ -104,12 +118,14 @@ fn curve(mobility: &str, which: Which, work: &Work) -> String {
 
 /// Time Warp as in the paper (section 3.3): sender pools, of which each worker has an equal share
 /// of all buffers as its quota, and GVT when a worker has none left.
-fn gtw(workers: usize, buffers: f64) -> Executor {
+fn gtw(workers: usize, &Guess { buffers, delta, free: [free1, free2] }: &Guess) -> Executor {
     let all = (buffers * PORTABLES as f64) as u64;
     let share = (all / workers as u64) as u32;
-    let quota = Some(Quota { buffers: share, margin: share / 4 });
+    let quota = Some(Quota { buffers: share, margin: (delta * f64::from(share)) as u32 });
     let Pool::Sender { global_share, .. } = Pool::SENDER else { unreachable!("a sender pool") };
     let time_warp = TimeWarp::new(workers, Pool::Sender { global_share, quota });
+    let flow_control = FlowControl { free1, free2, ..time_warp.flow_control };
+    let time_warp = TimeWarp { flow_control, ..time_warp };
     Executor::TimeWarp(time_warp.short_of(Limit::Buffers(all)))
 }
 
@@ -156,7 +172,7 @@ impl Figure for GtwFig1 {
                 ends[0],
                 ends[1],
                 lab.settings.samples,
-                BUFFERS[0],
+                GUESSES[0].buffers,
                 best_engine()
             ),
             claims: claims(&points, &local),
@@ -179,20 +195,24 @@ fn constants() -> Vec<Constant> {
         ),
         Constant::paper("a speed-up of 38 with 42 processors", "section 4"),
         Constant::paper("over 90 % of the messages are local", "section 4"),
-        Constant::estimated(
-            format!("{BUFFERS:?} buffers by portables, of which a worker's quota is its share"),
-            "the paper does not give N_buf; the claim about the speed-up is tested with both",
-        ),
-        Constant::estimated(
-            "Δ is a quarter of the quota, F_free1 0.1 and F_free2 0.2",
-            "the paper gives none; `gtw-parameters` and `gtw-thrashing` vary them",
-        ),
+        guess(&GUESSES[0]),
+        guess(&GUESSES[1]),
         Constant::paper(
             "10 channels, calls of 3 minutes and 6 between them",
             "the buffer paper, section 7.2: this one gives none",
         ),
         Constant::ours("the lengths of the runs", "two million events, as there, take a minute"),
     ]
+}
+
+fn guess(Guess { buffers, delta, free: [free1, free2] }: &Guess) -> Constant {
+    Constant::varied(
+        format!(
+            "{buffers} buffers by portables, of which a worker's quota is its share; Δ {delta} of \
+             the quota, F_free1 {free1} and F_free2 {free2}"
+        ),
+        "users set them, and the paper gives none",
+    )
 }
 
 fn model(mobility: Mobility, nanoseconds: u64) -> Workload {
@@ -218,7 +238,7 @@ fn points(lab: &Lab<'_>) -> Vec<Point> {
             BESIDE.into_iter().for_each(|which| point(which, most));
             SEQUENTIAL.into_iter().for_each(|which| point(which, 1));
             if mobility == Mobility::Low {
-                point(Which::Plenty, most);
+                workers.iter().for_each(|&workers| point(Which::Plenty, workers));
             }
         }
     }
@@ -304,7 +324,8 @@ fn claims(points: &[Point], local: &[Point]) -> Vec<Claim> {
     };
     let mut rises =
         Claim::of_paper("the rate rises with the number of workers, up to the number of cores");
-    for (_, name) in MOBILITIES {
+    let more_buffers = curve(low, Which::Plenty, &WORK[0]);
+    for name in MOBILITIES.map(|(_, name)| name).into_iter().chain([&*more_buffers]) {
         let curve: Vec<_> = within(name).collect();
         for pair in curve.windows(2) {
             let place = format!("{name}, {} / {} workers", pair[1].x, pair[0].x);
@@ -379,6 +400,7 @@ mod tests {
                     points.push(point(&curve(name, which, work), x, &[rate; 5]));
                 };
                 add(Which::TimeWarp, 1.0, rate);
+                add(Which::Plenty, 1.0, rate);
                 for which in [Which::TimeWarp, Which::Plenty, Which::Speculative, Which::Auto] {
                     add(which, 2.0, rate * growth);
                 }

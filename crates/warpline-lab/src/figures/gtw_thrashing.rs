@@ -87,13 +87,13 @@ impl Figure for GtwThrashing {
 fn constants() -> Vec<Constant> {
     vec![
         Constant::paper("64 x 32 cells, 50 000 portables, mobility 1/5", "section 4"),
-        Constant::estimated(
-            format!("{BUFFERS:?} buffers by portables"),
-            "the paper gives none; each claim is tested with all but the last",
+        Constant::varied(
+            format!("{BUFFERS:?} buffers by portables, the last of which are plenty"),
+            "the paper gives none",
         ),
-        Constant::estimated(
+        Constant::varied(
             format!("F_free1 and F_free2 are {FREE:?}"),
-            "users set them, and the paper gives none; each claim is tested with both",
+            "users set them, and the paper gives none",
         ),
         Constant::estimated("Δ is a quarter of N_buf", "the paper gives none"),
     ]

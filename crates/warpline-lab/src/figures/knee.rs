@@ -10,7 +10,7 @@ use warpline::settings::Pool;
 
 use super::{
     RECEIVER, SENDER,
-    computed::{self, Query},
+    computed::{self, Guess, Query},
 };
 use crate::{
     Axis, Bounds, Claim, Constant, Curve, Figure, Findings, Lab, LabError, Plot, Source, Table,
@@ -38,9 +38,9 @@ impl<S: MemorySystem> Figure for Knee<S> {
     }
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
-        let [first, second] = computed::MESSAGE_BYTES;
-        let ((plot, table), claims) = computed::with_both_sizes(
-            |bytes| self.misses(lab, bytes),
+        let [first, second] = computed::GUESSES;
+        let ((plot, table), claims) = computed::with_both_guesses(
+            |guess| self.misses(lab, guess),
             |(plot, _)| claims(&plot.curves),
         )?;
         let mut constants = computed::constants();
@@ -60,8 +60,8 @@ impl<S: MemorySystem> Figure for Knee<S> {
                     the buffers of all processors take more than 20 to 25 MB was independent of \
                     the number of processors.",
             setup: format!(
-                "PHOLD, 256 LPs, 1024 events of {first} bytes. {} The claims are tested with \
-                 messages of {second} bytes, too.",
+                "PHOLD, 256 LPs, 1024 events; {first}. {} The claims are tested with the other \
+                 guess, too: {second}.",
                 self.0.describe()
             ),
             source: Source::Computed,
@@ -73,15 +73,15 @@ impl<S: MemorySystem> Figure for Knee<S> {
 }
 
 impl<S: MemorySystem> Knee<S> {
-    /// The page misses of both pools by memory, for messages of this size.
-    fn misses(&self, lab: &Lab<'_>, bytes: usize) -> Result<(Plot, Table), LabError> {
+    /// The page misses of both pools by memory, by this guess.
+    fn misses(&self, lab: &Lab<'_>, guess: Guess) -> Result<(Plot, Table), LabError> {
         let curves = [(SENDER, Pool::SENDER), (RECEIVER, Pool::RECEIVER)]
             .into_iter()
             .flat_map(|(pool, kind)| WORKERS.map(|workers| (pool, kind.clone(), workers)));
         let runs: Vec<_> = curves
             .map(|(pool, kind, workers)| {
                 let run = move |memory| {
-                    let run = computed::million_events(lab.settings, kind.clone(), bytes, memory);
+                    let run = computed::million_events(lab.settings, kind.clone(), guess, memory);
                     BufferRun { workers, ..run }
                 };
                 (name(pool, workers), run)

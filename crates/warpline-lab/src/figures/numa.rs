@@ -111,6 +111,20 @@ pub(super) fn italy(lps: usize, interarrival: f64) -> TrafficParams {
     TrafficParams { lps: Some(lps), interarrival: Some(interarrival), ..TrafficParams::default() }
 }
 
+/// What a ratio is with other traffic, by the first quarter of the part.
+pub(super) fn with_other_traffic(
+    traffic: &TrafficParams,
+    settings: &Settings,
+    [begin, end]: [f64; 2],
+    (name, [above, below]): (&str, [Memory; 2]),
+) -> Result<String, LabError> {
+    let quarter = [begin, begin + (end - begin) / 4.0];
+    let traces = Traces::record(traffic, settings, quarter)?;
+    let machine = NodeParams::opteron();
+    let [above, below] = [traces.replay(machine, above)?, traces.replay(machine, below)?];
+    Ok(format!("{name} {:.2}", above.seconds / below.seconds))
+}
+
 /// Findings with the execution times of all points, where [`Findings::of_rates`] has their rates.
 pub(super) fn of_times(title: &str, x: Axis, points: &[Point]) -> Findings {
     let mut findings = Findings::of_rates(title, x, points);

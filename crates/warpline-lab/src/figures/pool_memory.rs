@@ -57,7 +57,7 @@ impl Figure for PoolMemory {
                 };
                 let limit = Limit::Buffers((amount * PENDING) as u64);
                 let executor = Executor::TimeWarp(time_warp.short_of(limit));
-                let setup = Setup { model: fig3::phold(lab), end, executor };
+                let setup = Setup { model: fig3::phold(lab.settings.payload), end, executor };
                 points.push(Point::new(name, amount, setup));
             }
         }

@@ -23,6 +23,10 @@ const WORKERS: usize = 8;
 /// Buffers of sender and of partitioned pools: few enough that they run short of them. Estimated:
 /// the paper gives none. Partitioned pools need more (`pool-memory`).
 const BUFFERS: [u64; 2] = [2 * 1024, 4 * 1024];
+/// The claims are tested with this many times as many, too.
+const MORE: u64 = 2;
+/// What the names of the curves with more buffers begin with.
+const WITH_MORE: &str = "twice the buffers, ";
 /// The parameters: the name of the curve, the paper's value, and the others.
 const SHARE: Parameter =
     Parameter { name: "sender: global pool", papers: 0.3, others: [0.0, 0.1, 0.5, 0.7, 0.9] };
@@ -50,9 +54,10 @@ impl Parameter {
         }
     }
 
-    fn points(&self, lab: &Lab<'_>, workers: usize, in_turn: bool) -> Vec<Point> {
+    /// The points with this many times [`BUFFERS`], on threads or in turn.
+    fn points(&self, lab: &Lab<'_>, workers: usize, in_turn: bool, times: u64) -> Vec<Point> {
         let end = lab.settings.shortened(if in_turn { 200.0 } else { 1_000.0 });
-        let buffers = BUFFERS[usize::from(self.name == GAIN.name)];
+        let buffers = times * BUFFERS[usize::from(self.name == GAIN.name)];
         let point = |value| {
             let time_warp = TimeWarp {
                 in_turn,
@@ -62,9 +67,10 @@ impl Parameter {
             let batch = if in_turn { 1 } else { time_warp.batch };
             let time_warp = TimeWarp { batch, ..time_warp }.short_of(Limit::Buffers(buffers));
             let executor = Executor::TimeWarp(time_warp);
-            let setup = Setup { model: fig3::phold(lab), end, executor };
-            let curve = format!("{}{}", if in_turn { IN_TURN } else { "" }, self.name);
-            Point::new(curve, value, setup)
+            let setup = Setup { model: fig3::phold(lab.settings.payload), end, executor };
+            let with_more = if times > 1 { WITH_MORE } else { "" };
+            let in_turn = if in_turn { IN_TURN } else { "" };
+            Point::new(format!("{with_more}{in_turn}{}", self.name), value, setup)
         };
         [self.papers].into_iter().chain(self.others).map(point).collect()
     }
@@ -82,11 +88,14 @@ impl Figure for PoolParameters {
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let workers = lab.settings.most_workers();
         let both = [SHARE, GAIN];
-        let points = both.iter().flat_map(|one| one.points(lab, workers, false)).collect();
-        let mut points = lab.sample(points)?;
+        let all = |workers, in_turn| {
+            let of =
+                |times| both.iter().flat_map(move |one| one.points(lab, workers, in_turn, times));
+            of(1).chain(of(MORE)).collect::<Vec<_>>()
+        };
+        let mut points = lab.sample(all(workers, false))?;
         points.sort_by(|a, b| a.curve.cmp(&b.curve).then(a.x.total_cmp(&b.x)));
-        let counted = both.iter().flat_map(|one| one.points(lab, WORKERS, true)).collect();
-        let counted = lab.count(counted)?;
+        let counted = lab.count(all(WORKERS, true))?;
         let x = Axis::new("part of all buffers, or of the size of a list");
         let mut findings = Findings::of_rates("PHOLD, 256 LPs, 1024 events", x, &points);
         findings.remarks.extend(counted.iter().map(told));
@@ -99,10 +108,11 @@ impl Figure for PoolParameters {
                 "PHOLD as in figure 3, {workers} workers, {} buffers for sender and {} for \
                  partitioned pools, which have on-the-fly fossil collection; {} rounds. GVT is \
                  computed when buffers run short. Beside it {WORKERS} workers in turn, one event \
-                 each, whose turns are counted.",
+                 each, whose turns are counted. The claims are tested with {MORE} times the \
+                 buffers, too.",
                 BUFFERS[0], BUFFERS[1], lab.settings.samples
             ),
-            claims: claims(&points, &counted),
+            claims: with_both(&points, &counted),
             constants: constants(),
             ..findings
         })
@@ -114,9 +124,9 @@ fn constants() -> Vec<Constant> {
         Constant::paper("30 % in the global pool", "section 3.4"),
         Constant::paper("25 % of gain", "section 6"),
         Constant::paper("256 LPs, 1024 events, 8 processors", "section 4"),
-        Constant::estimated(
-            format!("{BUFFERS:?} buffers"),
-            "the paper gives none; these bind, and a claim about the best value is about them only",
+        Constant::varied(
+            format!("{BUFFERS:?} buffers, and {MORE} times as many"),
+            "the paper gives none; these bind",
         ),
     ]
 }
@@ -128,6 +138,18 @@ fn told(point: &Point) -> String {
         "{} {}, {WORKERS} workers: {turns:.3} events by turn, {rounds:.0} by round of GVT.",
         point.curve, point.x
     )
+}
+
+/// The claims, tested with both numbers of buffers.
+fn with_both(points: &[Point], counted: &[Point]) -> Vec<Claim> {
+    let with_more = |points: &[Point]| -> Vec<_> {
+        let curve = |point: &Point| Some(point.curve.strip_prefix(WITH_MORE)?.to_owned());
+        points.iter().filter_map(|p| Some(Point { curve: curve(p)?, ..p.clone() })).collect()
+    };
+    let more = claims(&with_more(points), &with_more(counted));
+    let pairs = claims(points, counted).into_iter().zip(more);
+    let what = format!("{MORE} times the buffers");
+    pairs.map(|(claim, more)| claim.tested_too(&what, more)).collect()
 }
 
 fn claims(points: &[Point], counted: &[Point]) -> Vec<Claim> {
@@ -197,8 +219,8 @@ mod tests {
 
     /// Rates and counts with the paper's values, by those with all others.
     fn verdicts(papers: f64, others: f64) -> Vec<Verdict> {
-        let rates = |parameter: &Parameter, prefix: &str| {
-            let curve = format!("{prefix}{}", parameter.name);
+        let rates = |parameter: &Parameter, prefix: &str, with_more: &str| {
+            let curve = format!("{with_more}{prefix}{}", parameter.name);
             let values = [parameter.papers].into_iter().chain(parameter.others);
             let point = values.map(|x| {
                 let rate = if x == parameter.papers { papers } else { others };
@@ -209,8 +231,9 @@ mod tests {
             });
             point.collect::<Vec<_>>()
         };
-        let all = |prefix| [rates(&SHARE, prefix), rates(&GAIN, prefix)].concat();
-        claims(&all(""), &all(IN_TURN)).iter().map(Claim::verdict).collect()
+        let of = |prefix, more| [rates(&SHARE, prefix, more), rates(&GAIN, prefix, more)].concat();
+        let all = |prefix| [of(prefix, ""), of(prefix, WITH_MORE)].concat();
+        with_both(&all(""), &all(IN_TURN)).iter().map(Claim::verdict).collect()
     }
 
     #[test]

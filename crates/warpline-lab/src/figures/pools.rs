@@ -121,10 +121,10 @@ pub(super) fn conditions(lab: &Lab<'_>, end: f64) -> String {
 /// The constants of all these figures.
 pub(super) fn constants(pending: u64) -> Vec<Constant> {
     vec![
-        Constant::estimated(
+        Constant::varied(
             format!("memory for {AMOUNTS:?} times the {pending} pending events"),
             "the paper tuned the memory by experiment and does not say between which amounts; each \
-             pool has its best, so that no guess decides",
+             pool has its best",
         ),
         Constant::paper(
             format!("{PAPERS_MEBIBYTES} MiB of each worker, one of those amounts"),
@@ -150,12 +150,16 @@ pub(super) fn comparable(workers: f64) -> bool {
 }
 
 /// The claims that partitioned pools are the fastest.
-pub(super) fn partitioned_is_fastest(points: &[Point]) -> [Claim; 2] {
+///
+/// They are about curves whose names begin with `prefix`.
+pub(super) fn partitioned_is_fastest(prefix: &str, points: &[Point]) -> [Claim; 2] {
     [SENDER, RECEIVER].map(|other| {
+        let curves = [PARTITIONED, other].map(|pool| format!("{prefix}{pool}"));
+        let curves = curves.each_ref().map(String::as_str);
         let text = format!(
             "partitioned pools are faster than {other} pools, with 2 workers up to as many as cores"
         );
-        Claim::of_paper(text).test_faster(points, [PARTITIONED, other], comparable)
+        Claim::of_paper(text).test_faster(points, curves, comparable)
     })
 }
 

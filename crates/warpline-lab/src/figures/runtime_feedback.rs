@@ -14,7 +14,9 @@ use super::{
     circuits::{Circuit, Circuits, null_messages},
     pools,
 };
-use crate::{Claim, Conservative, Executor, Figure, Findings, Lab, LabError, Point, TimeWarp};
+use crate::{
+    Claim, Conservative, Constant, Executor, Figure, Findings, Lab, LabError, Point, TimeWarp,
+};
 
 /// Engines on circuits with and without feedback.
 #[derive(Debug)]
@@ -77,6 +79,15 @@ fn claims(circuits: &[&str], points: &[Point]) -> Vec<Claim> {
     ]
 }
 
+fn constants(of: &Circuits) -> Vec<Constant> {
+    let mut constants = of.constants();
+    constants.push(Constant::ours(
+        format!("`{COMBINATIONAL}` and `{RING}`"),
+        "the paper names no circuit here",
+    ));
+    constants
+}
+
 impl Figure for RuntimeFeedback {
     fn name(&self) -> &'static str {
         "runtime-feedback"
@@ -111,6 +122,7 @@ impl Figure for RuntimeFeedback {
                 names[0]
             ),
             claims: claims(&names, &points),
+            constants: constants(&of),
             ..findings
         })
     }

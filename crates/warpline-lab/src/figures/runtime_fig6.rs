@@ -5,7 +5,7 @@ use warpline::settings::Aggregation;
 
 use super::circuits::{Circuit, Circuits, null_messages, on_ranks, transport};
 use crate::{
-    Axis, Bounds, Claim, Conservative, Executor, Figure, Findings, Lab, LabError, Point,
+    Axis, Bounds, Claim, Conservative, Constant, Executor, Figure, Findings, Lab, LabError, Point,
     claim::ratios, sampling::median,
 };
 
@@ -84,6 +84,24 @@ impl RuntimeFig6 {
             circuits.point(circuit, circuit.name.clone(), place, self.executor(place, workers))
         };
         points.map(point).collect()
+    }
+
+    fn constants(&self, circuits: &Circuits) -> Vec<Constant> {
+        let mut constants = circuits.constants();
+        constants.extend(match self.half {
+            Half::Aggregation => [
+                Constant::paper("the best threshold is about 2 KiB", "section 5, figure 6"),
+                Constant::ours(format!("thresholds of {THRESHOLDS:?} bytes"), "powers of two"),
+            ],
+            Half::Capacity => [
+                Constant::paper("a small capacity costs up to 60 %", "section 5, figure 6"),
+                Constant::ours(
+                    format!("capacities of {CAPACITIES:?}; {ENOUGH} is neither small nor large"),
+                    "the engine's default, which a claim of ours compares with all others",
+                ),
+            ],
+        });
+        constants
     }
 
     /// `curves` are the circuit with small subcircuits and that with large ones.
@@ -291,6 +309,7 @@ impl Figure for RuntimeFig6 {
                 },
             ),
             claims: self.claims(curves, &points),
+            constants: self.constants(&circuits),
             ..findings
         })
     }

@@ -9,7 +9,8 @@ use warpline::{Profile, Simulation, report::CriticalPath, settings::Cost};
 
 use super::circuits::{Circuit, Circuits};
 use crate::{
-    Axis, Basis, Bounds, Claim, Curve, Dot, Figure, Findings, Lab, LabError, Plot, Source, Table,
+    Axis, Basis, Bounds, Claim, Constant, Curve, Dot, Figure, Findings, Lab, LabError, Plot,
+    Source, Table,
 };
 
 /// The bounds of figure 5.
@@ -129,10 +130,22 @@ impl Figure for RuntimePath {
                 circuits.describe()
             ),
             source: Source::Computed,
-            constants: Vec::new(),
+            constants: constants(&circuits),
             remarks: paths.iter().map(remark).collect(),
         })
     }
+}
+
+fn constants(circuits: &Circuits) -> Vec<Constant> {
+    let mut constants = circuits.constants();
+    constants.extend([
+        Constant::paper("8, 32 and 64 processors, and the speed-up with them", "section 5"),
+        Constant::ours(
+            format!("a message takes {LATENCY} event in the last curve"),
+            "told, and no claim is about it",
+        ),
+    ]);
+    constants
 }
 
 fn curve(name: &str, bounds: &[(usize, f64)]) -> Curve {

@@ -9,6 +9,20 @@ impl MachineParams {
     /// out, because a trace has none, and so is the number of workers, which is that of the run.
     #[must_use]
     pub fn constants(&self) -> Vec<Constant> {
+        let mut all = self.constants_of_counts();
+        let Self { costs, sources, replacement, .. } = *self;
+        all.push(Constant::new(format!("replacement: {replacement}"), sources.replacement));
+        let memory =
+            Constant::number("a line from memory", costs.memory_miss_ns, "ns", sources.memory_miss);
+        let page = Constant::number("a page miss", costs.page_miss_ns, "ns", sources.page_miss);
+        all.extend([memory, page]);
+        all
+    }
+
+    /// The same without what decides no count of misses and no part of a send, the times of lines
+    /// from memory and of page misses, and without the rule of replacement.
+    #[must_use]
+    pub fn constants_of_counts(&self) -> Vec<Constant> {
         // Without `..`: a new field has to be listed.
         let Self {
             workers,
@@ -19,6 +33,7 @@ impl MachineParams {
             page_bytes,
             pages,
             unmapping_evicts: _,
+            // `constants` has it.
             replacement: _,
             protocol: _,
             costs,
@@ -53,9 +68,10 @@ impl Costs {
             hit_ns,
             remote_miss_ns,
             far_miss_ns,
-            memory_miss_ns,
+            // `MachineParams::constants` has them.
+            memory_miss_ns: _,
             announcement_ns,
-            page_miss_ns,
+            page_miss_ns: _,
             lock: LockCosts { .. },
         } = self;
         let time =
@@ -63,9 +79,7 @@ impl Costs {
         let mut all = vec![
             time("a hit", hit_ns, sources.hit),
             time("a line from another cache", remote_miss_ns, sources.remote_miss),
-            time("a line from memory", memory_miss_ns, sources.memory_miss),
             time("a write that others are told of", announcement_ns, sources.remote_miss),
-            time("a page miss", page_miss_ns, sources.page_miss),
         ];
         if has_sub_cache {
             all.push(time("a hit of the sub-cache", sub_hit_ns, sources.hit));

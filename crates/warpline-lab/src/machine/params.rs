@@ -2,6 +2,8 @@
 //!
 //! An experiment chooses the parameters; [`Machine::new`](super::Machine::new) checks them once.
 
+use std::fmt;
+
 use warpline::ConfigError;
 
 use super::Sources;
@@ -30,6 +32,15 @@ pub enum Replacement {
     Lru,
     /// A random one; each worker has its own stream of random numbers from this seed.
     Random(u64),
+}
+
+impl fmt::Display for Replacement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lru => "the least recently used one leaves",
+            Self::Random(_) => "a random one leaves",
+        })
+    }
 }
 
 /// The capacity for lines or pages, and the places where each may lie.
