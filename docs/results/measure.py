@@ -85,6 +85,13 @@ class Bench:
             subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
             return named(json.loads(file.read_text()))
 
+    def lab_text(self, figure: str) -> str:
+        """`warpline lab`: its text."""
+        with tempfile.TemporaryDirectory() as folder:
+            words = [str(self.command), "lab", figure, "--output", folder]
+            subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+            return Path(folder, f"{figure}.md").read_text()
+
 
 def named(results: dict) -> list[dict]:
     """The rows of a file, with the names of the columns."""
@@ -472,6 +479,21 @@ def pool_little_memory(bench: Bench) -> dict[str, list[Row]]:
     return {"pool-little-memory": rows}
 
 
+@measures("pool-conservative")
+def pool_conservative(bench: Bench) -> dict[str, list[Row]]:
+    """The buffer pools where nothing is rolled back: Time Warp within the lookahead of GVT."""
+    phold = "phold --lps 1024 --population 16384 --lookahead 0.1 --payload 64 --end 100 --remote"
+    loads = [("PHOLD, mostly local", f"{phold} 0.1"), ("PHOLD, all remote", f"{phold} 1")]
+    rows = []
+    for load, run in loads:
+        for memory, limit in (("no limit", ""), ("3 times", f" --memory {3 * 320 * 16384}")):
+            case = f"{run} {TIME_WARP} 2{limit} --window 0.1 --balance off --pool"
+            found = bench.rounds({pool: f"{case} {pool}" for pool in POOLS}, 9)
+            by = [f"{ratio(found['adaptive'], found[pool]):.2f}" for pool in POOLS[:3]]
+            rows.append([load, memory, *(million(found[pool]) for pool in POOLS), *by])
+    return {"pool-conservative": rows}
+
+
 @measures("pool-on-the-fly")
 def pool_on_the_fly(bench: Bench) -> dict[str, list[Row]]:
     """On-the-fly fossil collection by `block`, without and with a limit."""
@@ -619,7 +641,9 @@ def numa_daemons(bench: Bench) -> dict[str, list[Row]]:
     for row, figure, digits in zip(rows, ("numa-fig7", "numa-fig8", "numa-fig9"), (1, 2, 2)):
         found = bench.lab(figure)
         column = list(found[0])[2]
-        rates = [line[column] for line in found if line["curve"] != "compared with"]
+        # The paper's periods; that of the first line, which others are compared with, is empty.
+        papers = [line for line in found if line["period (s)"] in range(2, 11)]
+        rates = [line[column] for line in papers]
         row[2] = f"{min(rates):.{digits}f} to {max(rates):.{digits}f}"
         if figure == "numa-fig8":
             places = [("compared with", ""), ("4 daemons", 10), ("4 daemons", 2)]
@@ -627,6 +651,19 @@ def numa_daemons(bench: Bench) -> dict[str, list[Row]]:
             shares = [share_of_far(lines[place]) for place in places]
             rows[4][2] = "{:.1f}, {:.1f} and {:.1f} %".format(*shares)
     return {"lab-numa-789": rows}
+
+
+@measures("numa-sensitivity")
+def numa_sensitivity(bench: Bench) -> dict[str, list[Row]]:
+    """What comes out of that model with other values of what nobody measured, in texts of figures."""
+    rows: dict[str, Row] = {}
+    figures = ("numa-fig6-nodes", "numa-fig7", "numa-fig8", "numa-fig9")
+    for nth, figure in enumerate(figures):
+        told = re.findall(r"^- Sensitivity, (.*): ([^;]*)\.$", bench.lab_text(figure), re.MULTILINE)
+        for changed, found in told:
+            row = rows.setdefault(changed, [changed, "", "", "", ""])
+            row[1 + nth] = re.search(r"[\d.]+", found)[0]
+    return {"lab-numa-sensitivity": list(rows.values())}
 
 
 def share_of_far(line: dict) -> float:
