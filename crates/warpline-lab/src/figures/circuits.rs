@@ -69,7 +69,7 @@ impl Circuits {
     /// The constants of all figures with circuits. What the circuits differ in from the paper's is
     /// claims of `runtime-fig5`.
     pub(super) fn constants(&self) -> Vec<Constant> {
-        let Self { small_parts, large_parts, end } = self;
+        let Self { small_parts, large_parts, .. } = self;
         let small = if small_parts.name == MULTIPLIER.to_string() {
             Constant::ours(
                 format!("`{}`, for the paper's C2670", small_parts.name),
@@ -78,13 +78,17 @@ impl Circuits {
         } else {
             Constant::new(format!("`{}`", small_parts.name), Provenance::Published("a netlist"))
         };
-        vec![
-            small,
-            Constant::ours(
-                format!("`{}`, for the paper's", large_parts.name),
-                "of as many transistors; the paper does not say how many words and bits it has",
-            ),
-            Constant::ours(format!("up to {:.0} ns", end * 1e9), "ten vectors"),
+        let large = Constant::ours(
+            format!("`{}`, for the paper's", large_parts.name),
+            "of as many transistors; the paper does not say how many words and bits it has",
+        );
+        [small, large].into_iter().chain(self.conditions()).collect()
+    }
+
+    /// Those of them that do not depend on the circuits.
+    pub(super) fn conditions(&self) -> [Constant; 2] {
+        [
+            Constant::ours(format!("up to {:.0} ns", self.end * 1e9), "ten vectors"),
             Constant::ours(
                 "a message takes at least a quarter of a gate's delay",
                 "the lookahead of this model (docs/circuits.md)",

@@ -57,8 +57,8 @@ impl Figure for Fig3 {
     }
 }
 
-/// Another size of messages (bytes), with which the claims are tested as well, and what the names of
-/// its curves begin with.
+/// Another size of messages (bytes), with which the claims are tested as well, and what the names
+/// of its curves begin with.
 const OTHER_PAYLOAD: usize = 512;
 const OTHER: &str = "512 bytes: ";
 /// From the paper: the events of PHOLD, which are always pending.

@@ -56,8 +56,8 @@ impl<S: MemorySystem> Figure for Fig6<S> {
                     less memory it took for page misses to rise; the paper expects the knees at \
                     100, 67 and 40 MB for k = 1, 2 and 4.",
             setup: format!(
-                "PHOLD, 256 LPs, 1024 events, 8 workers, receiver pools; {first}. {} The claims are \
-                 tested with the other guess, too: {second}.",
+                "PHOLD, 256 LPs, 1024 events, 8 workers, receiver pools; {first}. {} The claims \
+                 are tested with the other guess, too: {second}.",
                 self.0.describe()
             ),
             source: Source::Computed,

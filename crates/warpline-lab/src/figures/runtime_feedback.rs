@@ -79,13 +79,10 @@ fn claims(circuits: &[&str], points: &[Point]) -> Vec<Claim> {
     ]
 }
 
-fn constants(of: &Circuits) -> Vec<Constant> {
-    let mut constants = of.constants();
-    constants.push(Constant::ours(
-        format!("`{COMBINATIONAL}` and `{RING}`"),
-        "the paper names no circuit here",
-    ));
-    constants
+fn constants(of: &Circuits, names: &[&str]) -> Vec<Constant> {
+    let why = "the paper names no circuit here";
+    let circuits = Constant::ours(format!("circuits {}", names.join(", ")), why);
+    [circuits].into_iter().chain(of.conditions()).collect()
 }
 
 impl Figure for RuntimeFeedback {
@@ -122,7 +119,7 @@ impl Figure for RuntimeFeedback {
                 names[0]
             ),
             claims: claims(&names, &points),
-            constants: constants(&of),
+            constants: constants(&of, &names),
             ..findings
         })
     }
