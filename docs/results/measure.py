@@ -655,7 +655,7 @@ def numa_daemons(bench: Bench) -> dict[str, list[Row]]:
 
 @measures("numa-sensitivity")
 def numa_sensitivity(bench: Bench) -> dict[str, list[Row]]:
-    """What comes out of that model with other values of what nobody measured, in texts of figures."""
+    """What that model says with other values of what nobody measured, from texts of figures."""
     rows: dict[str, Row] = {}
     figures = ("numa-fig6-nodes", "numa-fig7", "numa-fig8", "numa-fig9")
     for nth, figure in enumerate(figures):
