@@ -175,6 +175,14 @@ impl Claim {
         self
     }
 
+    /// Each claim with the places of the same one among `others`, where something else was
+    /// different, which `what` names.
+    pub(crate) fn all_tested_too(claims: Vec<Self>, what: &str, others: Vec<Self>) -> Vec<Self> {
+        debug_assert_eq!(claims.len(), others.len(), "other claims");
+        let pairs = claims.into_iter().zip(others);
+        pairs.map(|(claim, other)| claim.tested_too(what, other)).collect()
+    }
+
     /// The rule, if there is a place and all have the same one.
     pub(crate) fn rule(&self) -> Option<Bounds> {
         let first = self.tests.first()?.wanted;

@@ -59,8 +59,10 @@ pub(crate) fn of(
         text += "\n";
     }
     let _ = write!(text, "{}\n## How\n\n{setup}\n\n", medians(plot));
-    let lines: String = constants.iter().map(|constant| format!("- {constant}.\n")).collect();
-    let _ = writeln!(text, "Constants:\n\n{lines}");
+    if !constants.is_empty() {
+        let lines: String = constants.iter().map(|constant| format!("- {constant}.\n")).collect();
+        let _ = writeln!(text, "Constants:\n\n{lines}");
+    }
     let Host { processor, cores, system, date } = host;
     let machine = format!("Machine: {processor}, {cores} core(s), {system}. Date: {date}.");
     let _ = match source {

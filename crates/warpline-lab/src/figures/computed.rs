@@ -143,9 +143,7 @@ pub(super) fn with_both_guesses<T>(
 ) -> Result<(T, Vec<Claim>), LabError> {
     let [first, second] = GUESSES;
     let (computed, other) = (compute(first)?, compute(second)?);
-    let pairs = claims(&computed).into_iter().zip(claims(&other));
-    let what = second.to_string();
-    let claims = pairs.map(|(first, second)| first.tested_too(&what, second)).collect();
+    let claims = Claim::all_tested_too(claims(&computed), &second.to_string(), claims(&other));
     Ok((computed, claims))
 }
 

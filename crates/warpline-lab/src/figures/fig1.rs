@@ -46,9 +46,8 @@ impl<S: MemorySystem> Figure for Fig1<S> {
         let (plot, table) = sends(guess, &SIZES)?;
         // The least and the greatest message only: whether the guess decides takes no more.
         let (with_other, _) = sends(other, &[SIZES[0], SIZES[SIZES.len() - 1]])?;
-        let pairs = claims(&plot).into_iter().zip(claims(&with_other));
-        let what = other.to_string();
-        let claims = pairs.map(|(claim, other)| claim.tested_too(&what, other)).collect();
+        let others = claims(&with_other);
+        let claims = Claim::all_tested_too(claims(&plot), &other.to_string(), others);
         let largest = run(lab, guess, Pool::SENDER, SIZES[SIZES.len() - 1]);
         let remarks = vec![self.prefetching(&largest)?];
         Ok(Findings {

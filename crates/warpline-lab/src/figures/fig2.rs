@@ -40,9 +40,8 @@ impl<S: MemorySystem> Figure for Fig2<S> {
         let ends = [SIZES[0], SIZES[SIZES.len() - 1]];
         for mebibytes in &MEBIBYTES[1..] {
             let (plot, _) = self.misses(lab, title, (*mebibytes, other), &ends)?;
-            let pairs = claims.into_iter().zip(self::claims(&plot.curves));
             let what = format!("{mebibytes} MiB, {other}");
-            claims = pairs.map(|(claim, other)| claim.tested_too(&what, other)).collect();
+            claims = Claim::all_tested_too(claims, &what, self::claims(&plot.curves));
         }
         let mut constants = computed::constants();
         constants.extend([

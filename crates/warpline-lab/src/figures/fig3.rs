@@ -31,9 +31,9 @@ impl Figure for Fig3 {
         let (with_other, points): (Vec<_>, Vec<_>) = pools::with_best_memory(&all)
             .into_iter()
             .partition(|point| point.curve.starts_with(OTHER));
-        let pairs = claims("", &points).into_iter().zip(claims(OTHER, &with_other));
         let what = format!("events of {OTHER_PAYLOAD} bytes");
-        let claims = pairs.map(|(claim, other)| claim.tested_too(&what, other)).collect();
+        let others = claims(OTHER, &with_other);
+        let claims = Claim::all_tested_too(claims("", &points), &what, others);
         let mut constants = pools::constants(PENDING);
         constants.push(setup_of_phold());
         constants.push(Constant::varied(

@@ -106,8 +106,7 @@ fn divided(points: &[Point]) -> (Vec<Point>, Vec<Point>) {
 /// The claims, tested with both amounts of buffers.
 fn both(plotted: &[Point], others: &[Point]) -> Vec<Claim> {
     let what = format!("{} buffers by portables", BUFFERS[1]);
-    let pairs = claims(plotted).into_iter().zip(claims(others));
-    pairs.map(|(claim, other)| claim.tested_too(&what, other)).collect()
+    Claim::all_tested_too(claims(plotted), &what, claims(others))
 }
 
 /// What the names of curves with the other amount of buffers begin with.

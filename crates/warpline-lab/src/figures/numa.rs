@@ -82,15 +82,22 @@ impl Traces {
         let told = |variation: Variation| {
             let machine = (variation.apply)(NodeParams::opteron());
             let mut told = Vec::new();
-            for &(name, memories) in ratios {
-                let [above, below] = memories;
-                let above = quarter.replay(machine, above)?.seconds;
-                let below = quarter.replay(machine, below)?.seconds;
-                told.push(format!("{name} {:.2}", above / below));
+            for &ratio in ratios {
+                told.push(quarter.told(machine, ratio)?);
             }
             Ok(format!("Sensitivity, {}: {}.", variation.name, told.join(", ")))
         };
         [unchanged].into_iter().chain(variations()).map(told).collect()
+    }
+
+    /// The time with one kind of memory by that with another, for the text.
+    fn told(
+        &self,
+        machine: NodeParams,
+        (name, [above, below]): (&str, [Memory; 2]),
+    ) -> Result<String, LabError> {
+        let [above, below] = [self.replay(machine, above)?, self.replay(machine, below)?];
+        Ok(format!("{name} {:.2}", above.seconds / below.seconds))
     }
 
     /// What the trace is, for the text.
@@ -116,13 +123,10 @@ pub(super) fn with_other_traffic(
     traffic: &TrafficParams,
     settings: &Settings,
     [begin, end]: [f64; 2],
-    (name, [above, below]): (&str, [Memory; 2]),
+    ratio: (&str, [Memory; 2]),
 ) -> Result<String, LabError> {
     let quarter = [begin, begin + (end - begin) / 4.0];
-    let traces = Traces::record(traffic, settings, quarter)?;
-    let machine = NodeParams::opteron();
-    let [above, below] = [traces.replay(machine, above)?, traces.replay(machine, below)?];
-    Ok(format!("{name} {:.2}", above.seconds / below.seconds))
+    Traces::record(traffic, settings, quarter)?.told(NodeParams::opteron(), ratio)
 }
 
 /// Findings with the execution times of all points, where [`Findings::of_rates`] has their rates.

@@ -173,13 +173,17 @@ impl NumaDaemons {
     }
 }
 
+/// The time of a replay with what so many daemons take from the workers, and so many times that.
+fn seconds(counts: &NodeCounts, daemons: usize, period: usize, times: f64) -> f64 {
+    counts.seconds * (1.0 + times * numa::INTERFERENCE * daemons as f64 / period as f64)
+}
+
 /// A curve for each number of daemons. They only differ by what daemons take from the workers: each
 /// waking moves all pages that have to move.
 fn curves(replays: &[(usize, NodeCounts)], against: f64) -> Vec<Curve> {
     let curve = |daemons: usize| {
         let dot = |&(period, counts): &(usize, NodeCounts)| {
-            let taken = numa::INTERFERENCE * daemons as f64 / period as f64;
-            let y = against / (counts.seconds * (1.0 + taken));
+            let y = against / seconds(&counts, daemons, period, 1.0);
             Dot { x: period as f64, y, low: y, high: y, hollow: false }
         };
         Curve::new(format!("{daemons} daemons"), replays.iter().map(dot).collect())
@@ -236,8 +240,7 @@ fn of_interference(replays: &[(usize, NodeCounts)], against: f64) -> String {
     let often = replays.iter().find(|(period, _)| PAPERS.contains(&(*period as f64)));
     let told = [0.5, 1.0, 2.0].map(|times| {
         let y = often.map_or(f64::NAN, |&(period, counts)| {
-            let taken = times * numa::INTERFERENCE * DAEMONS[0] as f64 / period as f64;
-            against / (counts.seconds * (1.0 + taken))
+            against / seconds(&counts, DAEMONS[0], period, times)
         });
         format!("{y:.2}")
     });

@@ -147,9 +147,8 @@ fn with_both(points: &[Point], counted: &[Point]) -> Vec<Claim> {
         points.iter().filter_map(|p| Some(Point { curve: curve(p)?, ..p.clone() })).collect()
     };
     let more = claims(&with_more(points), &with_more(counted));
-    let pairs = claims(points, counted).into_iter().zip(more);
     let what = format!("{MORE} times the buffers");
-    pairs.map(|(claim, more)| claim.tested_too(&what, more)).collect()
+    Claim::all_tested_too(claims(points, counted), &what, more)
 }
 
 fn claims(points: &[Point], counted: &[Point]) -> Vec<Claim> {
