@@ -15,7 +15,7 @@ use std::mem::needs_drop;
 use warpline_core::{LpId, Model};
 
 use super::{
-    history::NONE, load::Work, log_account, saving::Lp, sending::Sending, turn::End,
+    history::NONE, load::Work, log_account, policy::Full, saving::Lp, sink::Sending, turn::End,
     worker::TimeWarpWorker,
 };
 use crate::{
@@ -70,7 +70,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             let outcome = panics::catch(|| {
                 let _application = sender.memory.map(|memory| memory.enter(id));
                 let (sender, is_logging) = (&mut *sender, false);
-                let sink = Sending::<M, true> { sender, buffers, is_logging, note: 0 };
+                let sink = Sending::<M, Full>::new(sender, buffers, is_logging);
                 lps.push(begun(id, handling::Lp::new(model, id, seed)));
                 let Some(Lp { state, core, .. }) = lps.last_mut() else { return };
                 handling::start(state, core, model, id, sink, &mut is_to_stop);
@@ -121,7 +121,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             let (buffers, sender) = (&self.store.buffers, &mut self.sender);
             let outcome = panics::catch(|| {
                 let (sender, is_logging) = (&mut *sender, false);
-                let mut sink = Sending::<M, true> { sender, buffers, is_logging, note: 0 };
+                let mut sink = Sending::<M, Full>::new(sender, buffers, is_logging);
                 sink.begin_send();
                 sink.begin_first_send();
                 sink.accept(key, to, io.get(), Value(message.into_message()));

@@ -4,7 +4,7 @@
 
 use warpline_core::{LogicalProcess, Model};
 
-use super::{event::Event, turn::End, waiting::Reason, worker::TimeWarpWorker};
+use super::{event::Event, policy::Full, turn::End, waiting::Reason, worker::TimeWarpWorker};
 use crate::{
     local_lp::LocalLp,
     panics,
@@ -73,7 +73,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         debug_assert!(waited, "WAIT-A: {event:?} is handled and still waited for");
         self.settle_last_time(event.lp());
         self.begin_phase(Phase::BlockingIo);
-        let outcome = panics::catch(|| self.handle::<true>(event));
+        let outcome = panics::catch(|| self.handle::<Full>(event));
         // SAVE-B.
         self.log.saving.copy_next(event.lp());
         if let Err(fault) = outcome {

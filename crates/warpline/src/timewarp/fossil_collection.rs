@@ -1,29 +1,21 @@
 //! Fossil collection: events below GVT are committed, and their buffers are free again.
 //!
-//! `block` collects all of it at every new GVT, from the front of the log on (GTW, section 3.2).
-//! `on-the-fly` is for the buffers what Fujimoto and Panesar describe (*Buffer management in
-//! shared-memory Time Warp systems*, PADS 1995, section 6): a processed buffer returns to its pool
-//! at once, with its key, and the allocator compares that with GVT ([`Buffers::return_early`]). A
-//! rollback takes it back. Records are collected as with `block`.
+//! All of it is collected at every new GVT, from the front of the log on (GTW, section 3.2; the
+//! pool's name for it is `block`). Buffers may be free earlier: [`on_the_fly`](super::on_the_fly).
 //!
 //! The log is in the order of handling, which is that of keys but for rollbacks. A record at or
 //! above GVT at the front holds up those behind it until GVT has passed it, too.
-//!
-//! # Invariants
-//!
-//! - **FOSSIL-A.** The buffer of a record that may be undone or coasted over was not given out: the
-//!   pool's horizon is GVT, or where copies are sparse the least key of a record in the log, if
-//!   that is less.
-//! - **FOSSIL-B.** A buffer is returned once for each time that its event was processed: the record
-//!   has the ticket until the event is undone, or the record is collected or moves.
-
-use std::mem::needs_drop;
 
 use warpline_core::{Io, Model};
-#[cfg(doc)]
-use warpline_memory::Buffers;
 
-use super::{Message, gvt::Bound, heap, history::Record, io::Undelivered, worker::TimeWarpWorker};
+use super::{
+    gvt::Bound,
+    heap,
+    history::Record,
+    io::Undelivered,
+    policy::{Full, Plain, Policy},
+    worker::TimeWarpWorker,
+};
 use crate::pending::Entry;
 
 impl<M: Model> TimeWarpWorker<'_, M> {
@@ -35,9 +27,9 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     /// Collects the records that GVT has committed.
     pub(super) fn fossil_collect(&mut self) {
         if self.optional.is_plain {
-            while self.drop_front::<false>() {}
+            while self.drop_front::<Plain>() {}
         } else {
-            while self.drop_front::<true>() {}
+            while self.drop_front::<Full>() {}
         }
         self.forget_sent();
         self.forget_writes();
@@ -62,7 +54,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     /// Collects the record at the front, but for the notes of what it had sent. Returns false if no
     /// record may go.
     #[inline]
-    fn drop_front<const FULL: bool>(&mut self) -> bool {
+    fn drop_front<P: Policy>(&mut self) -> bool {
         if self.log.history.len() == 0 {
             return false;
         }
@@ -72,8 +64,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             let event = record.event;
             let is_below = event.key.words()[0] < self.clock.gvt.0[0]
                 || Bound(event.key.words()) < self.clock.gvt;
-            if !is_below || FULL && !self.log.saving.may_drop(at, &self.log.history, self.clock.gvt)
-            {
+            if !is_below || !P::may_drop(self, at) {
                 return false;
             }
             self.statistics.committed += 1;
@@ -81,17 +72,13 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             let is_output = !event.is_ordinary() && event.io() == Some(Io::NonBlocking);
             if is_output {
                 self.take_output(at);
-            } else if FULL && self.store.is_on_the_fly {
-                self.store.returned -= usize::from(record.returned.is_some());
             } else {
-                self.free(&event);
+                P::free(self, at, &event);
             }
         } else {
             self.forget_undone(at);
         }
-        if FULL {
-            self.log.saving.forget(at, &self.store.buffers);
-        }
+        P::drop(self, at);
         self.log.history.drop_before(at + 1);
         true
     }
@@ -100,55 +87,6 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     pub(super) fn forget_undone(&mut self, at: u64) {
         let sends = self.log.history.sends(at, &self.sender.sent);
         self.sender.sent.forget_taken_back(&sends);
-    }
-
-    /// Returns the buffer of an event that was processed, unless its message is to be put out.
-    pub(super) fn return_early(&mut self, at: u64) {
-        let event = self.log.history[at].event;
-        if event.io() == Some(Io::NonBlocking) {
-            return;
-        }
-        let (from, buffer) = (self.sender_of(&event), event.buffer());
-        let outside = match const { needs_drop::<Message<M>>() } {
-            true => heap::of_message::<M>(self.store.buffers.get(buffer)),
-            false => 0,
-        };
-        debug_assert!(self.log.history[at].returned.is_none(), "FOSSIL-B: it was returned before");
-        let ticket = self.store.buffers.return_early(buffer, from, event.key.words(), outside);
-        self.log.history[at].returned = Some(ticket);
-        self.store.returned += 1;
-    }
-
-    /// Takes the buffer of a record's event back, if it was returned early. Returns false if it was
-    /// given out again.
-    #[inline]
-    pub(super) fn take_back_buffer(&mut self, at: u64) -> bool {
-        let Record { event, returned, .. } = &mut self.log.history[at];
-        let Some(ticket) = returned.take() else { return true };
-        debug_assert!(
-            self.store.returned > 0,
-            "FOSSIL-B: a buffer was returned once and taken twice"
-        );
-        self.store.returned -= 1;
-        self.store.buffers.take_back(event.buffer(), ticket, event.key.words())
-    }
-
-    /// Lets the pool give out the buffers that no rollback needs (FOSSIL-A).
-    pub(super) fn set_horizon(&mut self) {
-        let mut horizon = self.clock.gvt;
-        if self.log.saving.is_sparse() {
-            let records = self.log.history.front()..self.log.history.back();
-            let records = records.map(|at| &self.log.history[at]).filter(|record| !record.undone);
-            horizon =
-                records.fold(horizon, |least, record| least.min(Bound(record.event.key.words())));
-        }
-        self.store.buffers.set_horizon(horizon.0);
-    }
-
-    /// How many buffers that were returned early are of events whose records are gone: they are as
-    /// good as free.
-    pub(super) fn returned_free(&self) -> usize {
-        self.store.buffers.early_count().saturating_sub(self.store.returned)
     }
 
     /// Takes the message of a committed non-blocking I/O event, unless that was done before.

@@ -16,7 +16,7 @@ use super::{
 impl<M: Model> TimeWarpWorker<'_, M> {
     /// Whether there is memory for what is saved of an LP before an event.
     #[inline]
-    pub(super) fn can_save(&mut self, event: &Event) -> bool {
+    pub(super) fn has_memory_to_save(&mut self, event: &Event) -> bool {
         if self.log.saving.is_logging() {
             return !self.store.is_limited || self.can_log();
         }

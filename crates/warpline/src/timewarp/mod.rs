@@ -16,8 +16,8 @@
 //! | [`receiving`] | step 1: messages are filed |
 //! | [`anti_messages`] | step 2: canceled events are annihilated; direct cancellation |
 //! | [`processing`] | step 3: events are handled |
-//! | [`features`] | what the loop over events asks for |
-//! | [`sending`] | what a handler sends with; mail between workers |
+//! | [`policy`] | what the loop over events does for the parts that only some runs have |
+//! | [`sink`], [`sending`] | where the sends of a handler go; mail between workers |
 //! | [`straggler`], [`rollback`] | events that come too late, and what they undo |
 //! | [`history`] | the processed list |
 //! | [`saving`] | state saving: copies, coasting forward, reverse handlers |
@@ -25,6 +25,7 @@
 //! | [`choosing`], [`changing`] | which of them, and from when on |
 //! | [`gvt`], [`new_gvt`] | global virtual time: the algorithm, and the answer to a new one |
 //! | [`fossil_collection`] | events below GVT are committed, and their buffers are free again |
+//! | [`on_the_fly`] | buffers that are free again as soon as their events were processed |
 //! | [`flow`], [`throttle`], [`holding_back`] | limits on optimism, and who waits for them |
 //! | [`cancelback`], [`shortage`] | shortage of buffers |
 //! | [`bottom_halves`], [`filing_halves`] | mail that waits with its LP |
@@ -62,7 +63,6 @@ mod costs;
 mod diagnosis;
 mod ending;
 mod event;
-mod features;
 mod filing_halves;
 mod flow;
 mod fossil_collection;
@@ -82,7 +82,9 @@ mod moves;
 mod moving;
 mod new_gvt;
 mod observer;
+mod on_the_fly;
 mod optional;
+mod policy;
 mod processing;
 mod progress;
 mod ranks;
@@ -100,6 +102,7 @@ mod shared;
 mod shortage;
 #[cfg(test)]
 mod simulated;
+mod sink;
 mod staged;
 mod statistics;
 mod store;

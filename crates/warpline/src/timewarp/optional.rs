@@ -1,13 +1,14 @@
 //! What only some runs have: LPs that move, and a record of what workers do.
 //!
-//! Called by the files of these features. Where a run has none, nothing is asked at an event
-//! ([`features`](super::features)).
+//! Called by the files of these parts. Where a run has none, nothing is asked at an event
+//! ([`policy`](super::policy)).
 
 use super::{load::Meter, moves::Moves, trace::Trace};
 
 /// The optional parts of one worker.
 pub(super) struct Optional {
-    /// Whether it has none of the [`features`](super::features) that cost something at each event.
+    /// Whether it has none of the parts that want something at each event
+    /// ([`policy`](super::policy)).
     pub(super) is_plain: bool,
     pub(super) moves: Moves,
     pub(super) meter: Meter,

@@ -4,13 +4,19 @@
 //! that panics or fails is cut off, and its event undone; if GVT reaches the event, the failure was
 //! real.
 //!
-//! The loop is compiled twice: see [`features`](super::features).
+//! The loop is compiled twice: see [`policy`](super::policy).
 
 use warpline_core::{Fault, Io, LogicalProcess, Model};
 use warpline_memory::{prefetch_ends, switch_to_platform};
 
 use super::{
-    costs::Part, event::Event, gvt::Bound, saving::Lp, sending::Sending, waiting::Reason,
+    costs::Part,
+    event::Event,
+    gvt::Bound,
+    policy::{Full, Plain, Policy},
+    saving::Lp,
+    sink::Sending,
+    waiting::Reason,
     worker::TimeWarpWorker,
 };
 use crate::{
@@ -30,8 +36,8 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         while handled < batch {
             let before = handled;
             let outcome = panics::catch(|| match self.optional.is_plain {
-                true => self.process_events::<false>(batch, &mut handled),
-                false => self.process_events::<true>(batch, &mut handled),
+                true => self.process_events::<Plain>(batch, &mut handled),
+                false => self.process_events::<Full>(batch, &mut handled),
             });
             let Err(fault) = outcome else { break };
             self.cut_off(fault);
@@ -44,16 +50,12 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         handled
     }
 
-    fn process_events<const FULL: bool>(&mut self, batch: usize, handled: &mut usize) {
+    fn process_events<P: Policy>(&mut self, batch: usize, handled: &mut usize) {
         while *handled < batch {
-            if FULL {
-                self.sender.costs.begin_event(self.statistics.processed);
-            }
+            P::begin_event(self);
             let timed = self.optional.meter.begin();
             let Some(event) = self.sender.pending.pop() else { return };
-            if FULL {
-                self.sender.costs.lap(Part::Pending);
-            }
+            P::end_part(&mut self.sender, Part::Pending);
             if event.time() >= self.flow.limit() && !self.may_handle(&event) {
                 self.sender.pending.insert(event);
                 return;
@@ -61,11 +63,11 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             self.prefetch();
             let in_order = event.time() > self.lps[event.lp().index()].last_time;
             if (in_order && event.is_ordinary()) || self.is_next(event, in_order) {
-                if FULL && !self.can_save(&event) {
+                if !P::can_save(self, &event) {
                     self.put_off(event);
                     return;
                 }
-                self.handle::<FULL>(event);
+                self.handle::<P>(event);
                 *handled += 1;
                 if let Some(since) = timed {
                     self.optional.meter.end(&mut self.lps[event.lp().index()].work, since);
@@ -116,10 +118,10 @@ impl<M: Model> TimeWarpWorker<'_, M> {
 
     /// Handles an event.
     #[inline]
-    pub(super) fn handle<const FULL: bool>(&mut self, event: Event) {
+    pub(super) fn handle<P: Policy>(&mut self, event: Event) {
         debug_assert!(
-            FULL || self.optional.is_plain,
-            "PLAIN-A: a worker with features does not ask"
+            P::FULL || self.optional.is_plain,
+            "PLAIN-A: the run has parts that are not asked for"
         );
         debug_assert!(!self.log.handling, "an event is handled within another");
         debug_assert!(
@@ -135,27 +137,24 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             "TW-A: {event:?} was not found to be a straggler"
         );
         let at = self.log.history.push(event, &lp.core, lp.last, self.sender.sent.back());
-        if FULL && let Some(memory) = self.sender.memory {
-            memory.switch(lp.id);
-        }
-        let is_logging = self.log.saving.logs::<FULL>();
+        P::enter_lp(&self.sender, lp.id);
+        let is_logging = P::is_logging(&self.log.saving);
         if is_logging {
             self.log.history[at].undo_from =
                 M::Lp::SAVING.begin(&lp.state, &mut self.sender.undo_log);
         } else {
-            self.log.saving.before::<FULL>(lp, &mut self.log.history, at, &self.store.buffers);
+            let (saving, history) = (&mut self.log.saving, &mut self.log.history);
+            P::copy(saving, lp, (history, at), &self.store.buffers);
         }
         (lp.last, lp.last_time) = (at, event.time());
         lp.work.count();
-        if FULL {
-            self.sender.costs.lap(Part::Saving);
-        }
+        P::end_part(&mut self.sender, Part::Saving);
         self.log.handling = true;
         let message = self.store.buffers.get(event.buffer());
         let Lp { state, core: Core { rng, sent, digest }, id, .. } = lp;
         let cause = Cause::event(&event.key, *id);
         let (sender, buffers) = (&mut self.sender, &self.store.buffers);
-        let sink = Sending::<M, FULL> { sender, buffers, is_logging, note: 0 };
+        let sink = Sending::<M, P>::new(sender, buffers, is_logging);
         let mut cx = Handling { cause, rng, sent, sink };
         if event.is_ordinary() {
             state.handle(self.model, message, &mut cx);
@@ -165,9 +164,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             self.statistics.outputs += 1;
         }
         let note = cx.sink.note;
-        if FULL && self.sender.memory.is_some() {
-            switch_to_platform();
-        }
+        P::leave_lp(&self.sender);
         digest.commit(&event.key, M::Lp::fingerprint(self.model, message));
         debug_assert!(
             self.log.history[at].sent_from <= self.sender.sent.back(),
@@ -175,14 +172,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         );
         self.log.handling = false;
         self.statistics.processed += 1;
-        if FULL {
-            self.log.saving.note(at, note);
-            self.charge_log();
-            if self.store.is_on_the_fly {
-                self.return_early(at);
-            }
-            self.sender.costs.lap(Part::Handler);
-        }
+        P::handled(self, at, note);
     }
 
     /// A handler did not come to its end. Undoes what it did; the event waits for a buffer, or for

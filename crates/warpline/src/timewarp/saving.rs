@@ -1,8 +1,8 @@
 //! State saving: what is kept of an LP before an event, and how its state is restored.
 //!
-//! The worker calls [`Saving::before`] for every event, and on a rollback [`Saving::reverse`] for
-//! each undone event, the last one first, and then [`Saving::restore`]. The saved states are the
-//! worker's own memory, whatever worker an event came from (GTW, 3.6.4).
+//! The worker calls [`Saving::copy`], or where copies may be sparse [`Saving::copy_if_due`], for
+//! every event, and [`Saving::restore`] on a rollback. The saved states are the worker's own
+//! memory, whatever worker an event came from (GTW, 3.6.4).
 //!
 //! | saving | before an event | on a rollback |
 //! |---|---|---|
@@ -19,38 +19,31 @@
 //!   ([`Saving::may_drop`]). Where it keeps no record of an LP, the LP's next record has a copy.
 //! - **SAVE-B.** A blocking I/O event is never handled a second time: the record after one has a
 //!   copy.
-//!
-//! # References
-//!
-//! Coasting forward and the checkpoint interval: Lin, Preiss, Loucks and Lazowska, *Selecting the
-//! checkpoint interval in Time Warp simulation*, PADS 1993; Rönngren and Ayani, *Adaptive
-//! checkpointing in Time Warp*, PADS 1994.
 
 mod moving;
+mod sparse;
 
-use std::{mem::needs_drop, time::Instant};
+use std::mem::needs_drop;
 
-use warpline_core::{EventKey, Fault, Io, LogicalProcess, LpId, Model, Reversal};
+use warpline_core::{EventKey, Fault, LogicalProcess, LpId, Model, Reversal};
 use warpline_memory::{Buffers, enter_platform};
 
 use super::{
     Message,
     choosing::Choice,
-    coasting::Coasting,
-    gvt::Bound,
     heap::{self, CopyRules},
     history::{NONE, Record, Ring},
     load::Work,
 };
 use crate::{
     CheckpointInterval, StateSaving, StateSavingKind,
-    handling::{Admission, Cause, Core, Handling},
-    local_lp::LocalLp,
+    handling::{Admission, Core},
     panics,
     tuning::Tuning,
 };
 
 pub(super) use moving::{Saved, SparseCopies};
+use sparse::{BEFORE_COPY, Copies, REVERSE_COPY_EVERY};
 
 /// An LP, with all that a rollback restores.
 #[derive(Debug)]
@@ -65,27 +58,6 @@ pub(super) struct Lp<L> {
     pub(super) work: Work,
     pub(super) id: LpId,
 }
-
-/// The last copies of an LP, where copies are sparse.
-#[derive(Clone, Copy, Debug, Default)]
-struct Copies {
-    /// The record that has the last copy.
-    at: u64,
-    /// Events handled since.
-    since: u32,
-    /// Records before this position are committed, and no rollback coasts from them any more.
-    released: u64,
-}
-
-/// With the reverse handlers, a copy is made once in this many events of an LP.
-const REVERSE_COPY_EVERY: u32 = 64;
-/// A copy is also made when the last one is older than this many events of the worker, because
-/// records are kept back to the last copy of every LP.
-const COPY_AGE_MAX: u64 = 16_384;
-/// A count of events above any interval: the next record has a copy.
-const BEFORE_COPY: u32 = u32::MAX / 2;
-/// One of this many events is timed for the automatic interval.
-const TIMED: u64 = 256;
 
 /// The saved states of a worker's LPs, and the policy.
 #[derive(Debug)]
@@ -138,20 +110,6 @@ impl<M: Model> Saving<M> {
         }
     }
 
-    /// Copies are sparse from here on: the next record of each of `lps` LPs has one.
-    pub(super) fn become_sparse(&mut self, lps: usize) {
-        debug_assert!(self.sparse.is_none(), "CHOICE-A: copies are sparse already");
-        self.sparse = Some(vec![Copies { since: BEFORE_COPY, ..Copies::default() }; lps]);
-        if let Some(choice) = self.choice.take() {
-            (self.every, self.tuning) = choice.into_interval();
-        }
-    }
-
-    /// Whether a rollback may coast over committed events.
-    pub(super) const fn is_sparse(&self) -> bool {
-        self.sparse.is_some()
-    }
-
     /// Whether states are undone by the undo log. Not where copies are sparse: then a copy is the
     /// whole state, and events after it are handled again.
     #[inline]
@@ -159,54 +117,49 @@ impl<M: Model> Saving<M> {
         M::Lp::SAVING.is_by_field() && self.sparse.is_none()
     }
 
-    /// The same in the loop over events, as that is compiled.
+    /// Copies the state of `lp` for the record that is being made at the back of `history`.
     #[inline]
-    pub(super) const fn logs<const FULL: bool>(&self) -> bool {
-        debug_assert!(FULL || self.sparse.is_none(), "PLAIN-A: copies are sparse");
-        if FULL { self.is_logging() } else { M::Lp::SAVING.is_by_field() }
-    }
-
-    /// Saves `lp` before the event whose record is being made at the back of `history`.
-    #[inline]
-    pub(super) fn before<const FULL: bool>(
+    pub(super) fn copy(
         &mut self,
-        lp: &mut Lp<M::Lp>,
+        lp: &Lp<M::Lp>,
         history: &mut Ring<Record>,
         at: u64,
         buffers: &Buffers<'_, Message<M>>,
     ) {
+        self.make_room(history, at, buffers);
+        debug_assert!(self.sparse.is_none(), "PLAIN-A: copies are sparse");
+        self.put_copy(lp, (history, at), true, buffers);
+    }
+
+    /// Makes a place for each record of the log.
+    #[inline]
+    fn make_room(&mut self, history: &Ring<Record>, at: u64, buffers: &Buffers<'_, Message<M>>) {
         if self.copies.len() < history.capacity() {
             self.grow(history, at, buffers);
         }
         debug_assert!(!self.is_logging(), "SAVE-A: the undo log saves");
         debug_assert!(self.copies.len().is_power_of_two(), "SAVE-A: a record has no place");
-        let place = at as usize & (self.copies.len() - 1);
-        if FULL && let Some(sparse) = &mut self.sparse {
-            let copies = &mut sparse[history[at].event.lp().index()];
-            if history.is_live(lp.last) {
-                history[lp.last].next = at;
-                copies.since += 1;
-                if copies.since < self.every && at - copies.at < COPY_AGE_MAX {
-                    return;
-                }
-            }
-            (copies.at, copies.since) = (at, 0);
-            self.copied += 1;
-        }
+    }
+
+    /// Copies a state, perhaps over the copy that is there already.
+    #[inline(always)]
+    fn put_copy(
+        &mut self,
+        lp: &Lp<M::Lp>,
+        (history, at): (&mut Ring<Record>, u64),
+        is_over: bool,
+        buffers: &Buffers<'_, Message<M>>,
+    ) {
         history[at].copied = true;
-        let is_timed = FULL && self.tuning.is_some() && at.is_multiple_of(TIMED);
-        let started = is_timed.then(Instant::now);
+        let place = at as usize & (self.copies.len() - 1);
         let before = self.copies[place].as_ref().map_or(0, heap::of_state);
-        if let Some(copy) = self.copies[place].as_mut().filter(|_| !FULL || !self.rules.apart) {
+        if let Some(copy) = self.copies[place].as_mut().filter(|_| is_over) {
             copy.clone_from(&lp.state);
         } else {
             self.copies[place] = Some(lp.state.clone());
         }
         let after = self.copies[place].as_ref().map_or(0, heap::of_state);
         heap::recharge(buffers, before, after);
-        if let (Some(tuning), Some(started)) = (&mut self.tuning, started) {
-            tuning.copy.add(started.elapsed());
-        }
     }
 
     /// Grows with the log: all copies move to their new places.
@@ -312,122 +265,6 @@ impl<M: Model> Saving<M> {
         });
         self.find_last_copy(first, history);
         outcome.map_err(|fault| (history[at].event.key, fault))
-    }
-
-    /// Finds the last copy before the record `first`, and counts the events of the LP from it up to
-    /// before `first`. (Released records have none.)
-    fn find_last_copy(&mut self, first: u64, history: &Ring<Record>) {
-        let Some(sparse) = &mut self.sparse else { return };
-        let copies = &mut sparse[history[first].event.lp().index()];
-        let (mut at, mut events) = (history[first].prev, 0);
-        (copies.at, copies.since) = (first, BEFORE_COPY);
-        while history.is_live(at) && history[at].event.io() != Some(Io::Blocking) {
-            if history[at].copied {
-                (copies.at, copies.since) = (at, events);
-                break;
-            }
-            events += 1;
-            at = history[at].prev;
-        }
-    }
-
-    /// Takes the last copy at or before `first`, and handles the events from there again.
-    fn coast_forward(
-        &mut self,
-        model: &M,
-        lp: &mut Lp<M::Lp>,
-        first: u64,
-        history: &Ring<Record>,
-        buffers: &mut Buffers<'_, Message<M>>,
-    ) -> Result<(), (EventKey, Fault)> {
-        let (mut from, mut events) = (first, 0_u32);
-        while !history[from].copied {
-            from = history[from].prev;
-            events += 1;
-            debug_assert!(history.is_live(from), "SAVE-A: no copy to coast from");
-        }
-        let copy = self.copies[from as usize & (self.copies.len() - 1)].as_ref();
-        let copy = copy.expect("SAVE-A: a record that says so has a copy");
-        lp.state.clone_from(copy);
-        let mut outcome = Ok(());
-        if events > 0 {
-            outcome = self.handle_again(model, lp, (from, events), history, buffers);
-        }
-        self.find_last_copy(first, history);
-        outcome
-    }
-
-    /// Handles as many events of an LP, from the record `from` on, as it has handled before.
-    fn handle_again(
-        &mut self,
-        model: &M,
-        lp: &mut Lp<M::Lp>,
-        (from, events): (u64, u32),
-        history: &Ring<Record>,
-        buffers: &mut Buffers<'_, Message<M>>,
-    ) -> Result<(), (EventKey, Fault)> {
-        let mut at = from;
-        let started = self.tuning.as_ref().map(|_| Instant::now());
-        let outcome = panics::catch(|| {
-            for _ in 0..events {
-                let record = &history[at];
-                let mut core = record.before.clone();
-                let cause = Cause::event(&record.event.key, lp.id);
-                if record.event.is_ordinary() {
-                    let message = buffers.get_returned(record.event.buffer());
-                    let (Core { rng, sent, .. }, sink) = (&mut core, Coasting(&self.admission));
-                    let mut cx = Handling { cause, rng, sent, sink };
-                    lp.state.handle(model, message, &mut cx);
-                }
-                at = record.next;
-                if !core.has_come_to(&history[at].before) {
-                    return Err(Fault::RanDifferently);
-                }
-            }
-            Ok(())
-        });
-        self.coasted += u64::from(events);
-        if let (Some(tuning), Some(started)) = (&mut self.tuning, started) {
-            tuning.coast.add(started.elapsed() / events);
-        }
-        outcome.and_then(|is_same| is_same).map_err(|fault| (history[at].event.key, fault))
-    }
-
-    /// Whether the committed record at the front, `at`, may go, because no rollback will coast from
-    /// it or from records before it. That is so if the LP's records after it are committed, too, up
-    /// to the next one with a copy; or up to its last one, and then its next event gets a copy.
-    #[inline]
-    pub(super) fn may_drop(&mut self, at: u64, history: &Ring<Record>, gvt: Bound) -> bool {
-        let Some(sparse) = &mut self.sparse else { return true };
-        let copies = &mut sparse[history[at].event.lp().index()];
-        if at < copies.released {
-            return true;
-        }
-        let mut last = at;
-        loop {
-            let next = history[last].next;
-            if next == NONE {
-                copies.since = BEFORE_COPY;
-                break;
-            }
-            if history[next].copied {
-                break;
-            }
-            if Bound(history[next].event.key.words()) >= gvt {
-                return false;
-            }
-            last = next;
-        }
-        debug_assert!(last >= at, "SAVE-A: what may go is before what is asked for");
-        copies.released = last + 1;
-        true
-    }
-
-    /// The next event of an LP will have a copy.
-    pub(super) fn copy_next(&mut self, lp: LocalLp) {
-        if let Some(sparse) = &mut self.sparse {
-            sparse[lp.index()].since = BEFORE_COPY;
-        }
     }
 
     /// Whether there is a copy with the record at a position.

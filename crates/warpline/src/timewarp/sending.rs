@@ -1,21 +1,21 @@
 //! Sending: the pending set, the buffers, and the mail to other workers.
 //!
-//! A [`TimeWarpSender`] is the part of a worker that a handler reaches through its context while
-//! the worker holds the LP; [`Sending`] is the sink of that context. A send writes the message into
-//! a buffer once. An event for an LP of the same worker goes straight into the pending set (GTW,
-//! 3.6.1), any other into a block of mail that leaves when it is full, or at the end of the turn.
+//! A [`TimeWarpSender`] is the part of a worker that a handler reaches, through the [`sink`] of its
+//! context, while the worker holds the LP. Mail for another worker is written into a block that
+//! leaves when it is full, or at the end of the turn.
+//!
+//! [`sink`]: super::sink
 
-use std::{mem::needs_drop, sync::Arc};
+use std::sync::Arc;
 
-use warpline_core::{EventKey, Fault, Io, LogicalProcess, LpId, Model, UndoLog, VirtualTime};
-use warpline_memory::{Block, BufferId, Buffers, switch_to_platform};
+use warpline_core::{LpId, Model, UndoLog};
+use warpline_memory::Block;
 
 use super::{
     Message,
     costs::{Costs, Part},
     event::{Event, key_hash},
     gvt::{Bound, Participant},
-    heap,
     history::{Sent, SentLog},
     log_account,
     lp_memory::LpMemory,
@@ -24,8 +24,8 @@ use super::{
     shared::{Mail, TimeWarpShared},
 };
 use crate::{
-    handling::{Admission, CutOff, Halt, Sink, Source},
-    pending::{AnySet, PREFETCH_AHEAD, PendingSet},
+    handling::{Admission, CutOff},
+    pending::{AnySet, PREFETCH_AHEAD},
     placement::{LpPlace, WorkerId},
     run::Ranks,
     timeline::Stamp,
@@ -41,7 +41,7 @@ pub(super) struct TimeWarpSender<'r, M: Model> {
     pub(super) shared: &'r TimeWarpShared<M>,
     pub(super) me: usize,
     pub(super) id: WorkerId,
-    admission: Admission,
+    pub(super) admission: Admission,
     /// Where this worker takes the LPs to be. Workers share one table until an LP moves.
     pub(super) places: Arc<Vec<LpPlace>>,
     pub(super) pending: AnySet<Event>,
@@ -119,11 +119,8 @@ impl<'r, M: Model> TimeWarpSender<'r, M> {
 
     /// Hands an event to another worker.
     #[inline(always)]
-    fn post<const FULL: bool>(&mut self, worker: usize, event: Event) {
+    pub(super) fn post(&mut self, worker: usize, event: Event) {
         debug_assert!(worker != self.me, "MOVE-C: {event:?} would come after what follows it");
-        if FULL {
-            self.fill_half(event);
-        }
         self.write(worker, event, Bound(event.key.words()));
     }
 
@@ -178,7 +175,7 @@ impl<'r, M: Model> TimeWarpSender<'r, M> {
     /// An event has been sent to a worker of this rank, and somebody watches. Where nobody does,
     /// this must cost nothing: so it looks the event up, and has no arguments.
     #[inline(never)]
-    fn note_sent(&mut self) {
+    pub(super) fn note_sent(&mut self) {
         let Sent { event, worker } = self.sent.get(self.sent.back() - 1);
         if self.costs.notes_sends() && worker == self.id {
             self.note_origin(&event, self.stamp);
@@ -261,128 +258,5 @@ impl<'r, M: Model> TimeWarpSender<'r, M> {
         } else {
             self.shared.returned[block.home as usize].push(block);
         }
-    }
-}
-
-/// Where the sends of one handler call go.
-pub(super) struct Sending<'a, 'r, M: Model, const FULL: bool> {
-    pub(super) sender: &'a mut TimeWarpSender<'r, M>,
-    /// Shared, for the message that is being handled lies in one of them.
-    pub(super) buffers: &'a Buffers<'r, Message<M>>,
-    /// Whether tracked fields write to the undo log.
-    pub(super) is_logging: bool,
-    pub(super) note: u64,
-}
-
-impl<M: Model, const FULL: bool> Sending<'_, '_, M, FULL> {
-    /// Sends an event to an LP at its place, which is at a worker of this rank or at none.
-    #[inline(always)]
-    fn deliver(
-        &mut self,
-        key: EventKey,
-        to: LpId,
-        io: Option<Io>,
-        (place, worker): (LpPlace, Option<usize>),
-        message: impl Source<Message<M>>,
-    ) {
-        let Some(worker) = worker else {
-            return self.sender.send_remote_event(key, (place.worker, to), io, &message.make());
-        };
-        let Some(buffer) = self.fill(worker, message) else {
-            let too_many = |most| Halt::Fault(Fault::TooManyIoSends { most });
-            let sender = &mut self.sender;
-            sender.cut_off.halt(sender.must_send.map_or(Halt::OutOfBuffers, too_many));
-        };
-        let sender = &mut *self.sender;
-        let event = Event::new(key, to, io, buffer);
-        debug_assert!(event.cancels().is_none(), "a new event cancels another");
-        sender.sent.push(event, place.worker);
-        if place.worker == sender.id {
-            sender.pending.insert(event.with_lp(place.lp));
-        } else {
-            sender.post::<FULL>(worker, event);
-        }
-        if FULL && sender.costs.watches_sends() {
-            sender.note_sent();
-        }
-    }
-
-    /// Puts a message into a buffer, if there is one, and memory for what it owns.
-    #[inline(always)]
-    fn fill<S: Source<Message<M>>>(&mut self, worker: usize, message: S) -> Option<BufferId> {
-        if S::IN_PLACE && !const { needs_drop::<Message<M>>() } {
-            return self.buffers.fill_over(worker, |old| match old {
-                Some(old) => {
-                    message.overwrite(old);
-                    None
-                }
-                None => Some(message.make()),
-            });
-        }
-        let message = message.make();
-        let bytes = heap::of_message::<M>(&message);
-        if bytes > 0 && !self.buffers.ensure_outside(bytes) && self.sender.must_send.is_none() {
-            return None;
-        }
-        let buffer = self.buffers.fill_with(worker, || message)?;
-        self.buffers.charge_outside(bytes);
-        Some(buffer)
-    }
-}
-
-impl<M: Model, const FULL: bool> Sink<Message<M>> for Sending<'_, '_, M, FULL> {
-    #[inline]
-    fn admission(&self) -> &Admission {
-        &self.sender.admission
-    }
-
-    #[inline]
-    fn begin_send(&mut self) {
-        if FULL {
-            self.sender.costs.enter(Part::Send);
-        }
-    }
-
-    #[inline]
-    fn accept(
-        &mut self,
-        key: EventKey,
-        to: LpId,
-        io: Option<Io>,
-        message: impl Source<Message<M>>,
-    ) {
-        let sender = &mut *self.sender;
-        let application = sender.memory.filter(|_| FULL).map(|_| switch_to_platform());
-        let place = sender.places[to.index()];
-        let local = match FULL {
-            true if place.worker == sender.id => Some(sender.me),
-            true => sender.shared.directory.local(place.worker),
-            false => Some(place.worker.index()),
-        };
-        self.deliver(key, to, io, (place, local), message);
-        if let Some(application) = application {
-            application.resume();
-        }
-    }
-
-    #[cold]
-    fn halt(&mut self, halt: Halt) -> ! {
-        self.sender.cut_off.halt(halt)
-    }
-
-    #[inline]
-    fn note(&mut self, word: u64) {
-        self.note = word;
-    }
-
-    #[inline(always)]
-    fn undo(&mut self) -> Option<&mut UndoLog> {
-        let is_logging = const { M::Lp::SAVING.is_by_field() } && (!FULL || self.is_logging);
-        is_logging.then_some(&mut self.sender.undo_log)
-    }
-
-    fn set_time_barrier(&mut self, time: Option<VirtualTime>) {
-        let bits = time.map_or(u64::MAX, VirtualTime::to_ordered_bits);
-        self.sender.shared.set_barrier(bits, self.sender.gvt.rounds());
     }
 }

@@ -51,8 +51,8 @@
 //! - `file_anti_message` goes by the key, not the serial number: a wrong state, "LP 4 after 4
 //!   events".
 //!
-//! Of what does not ask for features (all but the second are also found by
-//! `warpline-models/tests/timewarp_features.rs`):
+//! Of the loop over events with the policy `Plain` (all but the second are also found by
+//! `warpline-models/tests/timewarp_policies.rs`):
 //!
 //! - `handle` notes no `undo_from`: "UNDO-A: a front of 0".
 //! - `drop_front` takes the event at GVT, too: "... is not final".
@@ -98,7 +98,7 @@ use warpline_net::Transport;
 
 use self::{
     cutting::Cuts,
-    drawing::{Schedule, pool, schedule, settings, without_features},
+    drawing::{Schedule, plain, pool, schedule, settings},
     errors::check_error,
     net::Net,
 };
@@ -181,7 +181,7 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     if PLAIN.contains(&seed) {
         // One in four has a timeline all the same.
         settings.memory = None;
-        settings.engine = without_features(settings.engine);
+        settings.engine = plain(settings.engine);
     }
     let cuts = other_dice.one_in(2).then(|| cutting::draw(&mut other_dice, settings.end));
     let cuts = cuts.filter(|_| truth.result.is_ok()).unwrap_or_default();

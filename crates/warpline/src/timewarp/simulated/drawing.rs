@@ -40,8 +40,8 @@ pub(super) fn settings(dice: &mut Dice, seed: u64) -> Settings<TimeWarp> {
     Settings { seed, end, engine, ..Settings::default() }
 }
 
-/// The settings with which workers ask for no [features](super::super::features).
-pub(super) fn without_features(engine: TimeWarp) -> TimeWarp {
+/// The settings with which workers have the [policy](super::super::policy) `Plain`.
+pub(super) fn plain(engine: TimeWarp) -> TimeWarp {
     let pool = if engine.pool.is_on_the_fly() { Pool::PARTITIONED } else { engine.pool };
     let numa = Numa { mail: MailQueue::default(), ..engine.numa };
     let saving = match engine.saving {

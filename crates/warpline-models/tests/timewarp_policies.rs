@@ -1,10 +1,11 @@
-//! PLAIN-A: Time Warp's loop over events is compiled twice, without and with what most runs do not
-//! ask for, and both do the same. Runs in turn repeat themselves exactly, so their counts are
-//! compared as well: events that were undone, rollbacks, rounds of GVT.
+//! PLAIN-A: Time Warp's loop over events is compiled for two policies, `Plain` and `Full`, and both
+//! do the same in a run with none of the parts that `Full` asks for. Runs in turn repeat themselves
+//! exactly, so their counts are compared as well: events that were undone, rollbacks, rounds of
+//! GVT.
 //!
-//! Mutations of what does not ask that turn this red: `handle` notes no `undo_from`; it makes no
-//! copy before one event in eight; `accept` sends to the worker after the right one; `deliver` does
-//! not note one send in eight.
+//! Mutations of `Plain` that turn this red: `handle` notes no `undo_from`; it makes no copy before
+//! one event in eight; `accept` sends to the worker after the right one; `deliver` does not note
+//! one send in eight.
 
 use warpline::{Simulation, TimeWarp, settings::Instrumentation};
 use warpline_models::{
@@ -27,7 +28,7 @@ fn models() -> [(&'static str, ModelParams, f64); 3] {
 }
 
 #[test]
-fn what_is_not_asked_for_changes_nothing() {
+fn plain_does_what_full_does() {
     for (name, params, end) in models() {
         let run = |measure_costs| {
             let instrumentation =
