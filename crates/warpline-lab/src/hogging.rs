@@ -1,4 +1,5 @@
-//! The model of the `hogging` figure: PHOLD beside a source that takes all buffers it can get.
+//! The model of the figures `hogging` and `flooding`: PHOLD beside a source that takes all buffers
+//! it can get.
 //!
 //! [`Workload`](crate::Workload) has it beside the models that Warpline ships.
 
@@ -11,8 +12,21 @@ pub struct Hogging {
     pub lps: u32,
     /// Events of PHOLD for each of them.
     pub events_per_lp: u32,
-    /// Events that the source sends in each unit of virtual time; nothing is sent in return.
+    /// Events that the source sends in each unit of virtual time, if it sends any; nothing is sent
+    /// in return.
     pub stream: u32,
+    /// Where they go.
+    pub receiver: Receiver,
+}
+
+/// Where the events of the source go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receiver {
+    /// To LPs of PHOLD, drawn at random.
+    All,
+    /// To a sink, LP 1. The source is on the first worker, the sink on the second one, and PHOLD on
+    /// the others, of which there must be some.
+    Sink,
 }
 
 /// An LP, which counts its events.
@@ -50,11 +64,20 @@ impl Model for Hogging {
     }
 
     fn lp_count(&self) -> usize {
-        self.lps as usize + 1
+        self.lps as usize + self.first() as usize
     }
 
     fn make_lp(&self, _: LpId) -> Process {
         Process::default()
+    }
+
+    fn placement(&self, id: LpId, workers: usize) -> usize {
+        let (lp, first) = (id.index(), self.first() as usize);
+        match self.receiver {
+            Receiver::All => lp * workers / self.lp_count(),
+            Receiver::Sink if lp < first => lp,
+            Receiver::Sink => first + lp % (workers - first),
+        }
     }
 
     fn reduce(&self, handled: impl Iterator<Item = u64>) -> Handled {
@@ -63,8 +86,23 @@ impl Model for Hogging {
 }
 
 impl Hogging {
+    /// The first LP of PHOLD.
+    const fn first(&self) -> u32 {
+        match self.receiver {
+            Receiver::All => 1,
+            Receiver::Sink => 2,
+        }
+    }
+
     fn random_lp(&self, cx: &mut impl Context<Message>) -> LpId {
-        LpId::new(1 + cx.rng().below(self.lps.into()) as u32)
+        LpId::new(self.first() + cx.rng().below(self.lps.into()) as u32)
+    }
+
+    /// When the source sends again.
+    fn send_tick(&self, cx: &mut impl Context<Message>) {
+        if self.stream > 0 {
+            cx.send(cx.me(), 1.0 / f64::from(self.stream), Message::Tick);
+        }
     }
 }
 
@@ -76,7 +114,10 @@ impl LogicalProcess for Process {
     fn start(&mut self, hogging: &Hogging, cx: &mut impl Context<Message>) {
         let me = cx.me();
         if me.get() == 0 {
-            return cx.send(me, 0.0, Message::Tick);
+            return hogging.send_tick(cx);
+        }
+        if me.get() < hogging.first() {
+            return;
         }
         for _ in 0..hogging.events_per_lp {
             let delay = cx.rng().exponential(1.0);
@@ -88,10 +129,13 @@ impl LogicalProcess for Process {
         self.0 += 1;
         match message {
             Message::Tick => {
-                let to = hogging.random_lp(cx);
+                let to = match hogging.receiver {
+                    Receiver::All => hogging.random_lp(cx),
+                    Receiver::Sink => LpId::new(1),
+                };
                 let delay = cx.rng().exponential(1.0);
                 cx.send(to, delay, Message::Stream([1; 63]));
-                cx.send(cx.me(), 1.0 / f64::from(hogging.stream), Message::Tick);
+                hogging.send_tick(cx);
             }
             Message::Stream(_) => {}
             Message::Hold(bytes) => {
@@ -116,7 +160,8 @@ mod tests {
     /// The source sends its stream, and the number of PHOLD's events stays the same.
     #[test]
     fn the_source_sends_its_stream() {
-        let model = Hogging { lps: 8, events_per_lp: 2, stream: 128 };
+        let receiver = Receiver::All;
+        let model = Hogging { lps: 8, events_per_lp: 2, stream: 128, receiver };
         let model = Only::<TimeWarp, _>::new(model);
         let simulation = Simulation::new(model).engine(TimeWarp::default());
         let report = simulation.end(50.0).run().expect("it runs");

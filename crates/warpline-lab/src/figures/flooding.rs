@@ -9,14 +9,14 @@
 //! to all workers, and time is measured.
 
 use warpline::{
-    Context, Figure as Number, LogicalProcess, LpId, Model, Only, Results, Simulation, TimeWarp,
-    VirtualTime,
+    Only, Simulation, TimeWarp,
     settings::{FlowControl, Instrumentation, PoolKind},
 };
 
 use crate::{
     Axis, Bounds, Claim, Constant, Curve, Dot, Figure, Findings, GVT_WHEN_SHORT, Lab, LabError,
     Plot, Source, Table,
+    hogging::{Hogging, Receiver},
 };
 
 const WORKERS: usize = 4;
@@ -25,7 +25,7 @@ const LPS: u32 = 128;
 const EVENTS_PER_LP: u32 = 8;
 /// Events of the source in each unit of virtual time: a fifth of what each of PHOLD's workers
 /// handles.
-const STREAM: f64 = 100.0;
+const STREAM: u32 = 100;
 /// Events in a turn.
 const BATCH: usize = 16;
 /// Buffers of all workers together.
@@ -40,94 +40,6 @@ const SHORT: f64 = 2.0;
 /// default.
 const WORSE: f64 = 0.05;
 
-/// PHOLD on some workers, and perhaps a source and a sink on two others.
-#[derive(Clone, Debug)]
-struct Flooding {
-    has_source: bool,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Process(u64);
-
-#[derive(Clone, Copy, Debug)]
-struct Handled;
-
-impl Results for Handled {
-    fn figures(&self) -> Vec<Number> {
-        Vec::new()
-    }
-}
-
-impl Model for Flooding {
-    type Lp = Process;
-    type Output = Handled;
-
-    fn name(&self) -> &'static str {
-        "flooding"
-    }
-
-    fn lp_count(&self) -> usize {
-        LPS as usize + 2
-    }
-
-    fn make_lp(&self, _: LpId) -> Process {
-        Process::default()
-    }
-
-    fn placement(&self, id: LpId, workers: usize) -> usize {
-        match id.index() {
-            place @ (0 | 1) => place,
-            place => 2 + place % (workers - 2),
-        }
-    }
-
-    fn reduce(&self, handled: impl Iterator<Item = u64>) -> Handled {
-        handled.for_each(drop);
-        Handled
-    }
-}
-
-impl LogicalProcess for Process {
-    type Model = Flooding;
-    type Message = [u8; 64];
-    type Summary = u64;
-
-    fn start(&mut self, flooding: &Flooding, cx: &mut impl Context<[u8; 64]>) {
-        let me = cx.me();
-        match me.get() {
-            0 if flooding.has_source => cx.send(me, 1.0 / STREAM, [0; 64]),
-            0 | 1 => {}
-            _ => {
-                for _ in 0..EVENTS_PER_LP {
-                    let delay = cx.rng().exponential(1.0);
-                    cx.send(me, delay, [0; 64]);
-                }
-            }
-        }
-    }
-
-    fn handle(&mut self, _: &Flooding, message: &[u8; 64], cx: &mut impl Context<[u8; 64]>) {
-        self.0 += 1;
-        match cx.me().get() {
-            0 => {
-                let delay = cx.rng().exponential(1.0);
-                cx.send(LpId::new(1), delay, *message);
-                cx.send(cx.me(), 1.0 / STREAM, *message);
-            }
-            1 => {}
-            _ => {
-                let to = LpId::new(2 + cx.rng().below(LPS.into()) as u32);
-                let delay = cx.rng().exponential(1.0);
-                cx.send(to, delay, *message);
-            }
-        }
-    }
-
-    fn finish(self, _: &Flooding, _: VirtualTime) -> u64 {
-        self.0
-    }
-}
-
 /// The number of turns until all of PHOLD's events are committed; `None` if the memory is too
 /// little.
 fn turns(pool: PoolKind, buffers: u64, has_source: bool, end: f64, seed: u64) -> Option<f64> {
@@ -140,7 +52,10 @@ fn turns(pool: PoolKind, buffers: u64, has_source: bool, end: f64, seed: u64) ->
         pool: pool.into(),
         ..TimeWarp::default()
     };
-    let model = Only::<TimeWarp, _>::new(Flooding { has_source });
+    let stream = if has_source { STREAM } else { 0 };
+    let model =
+        Hogging { lps: LPS, events_per_lp: EVENTS_PER_LP, stream, receiver: Receiver::Sink };
+    let model = Only::<TimeWarp, _>::new(model);
     let simulation = Simulation::new(model).engine(engine).seed(seed).end(end);
     let memory = buffers * simulation.event_bytes();
     let report = simulation.memory(memory).run().ok()?;

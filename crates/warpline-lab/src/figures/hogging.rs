@@ -13,7 +13,8 @@ use warpline::settings::{FlowControl, PoolKind};
 use super::{MIB, PARTITIONED, RECEIVER, SENDER};
 use crate::{
     Axis, Claim, Constant, Executor, Figure, Findings, Lab, LabError, Limit, Point, Setup,
-    TimeWarp, Workload, hogging::Hogging,
+    TimeWarp, Workload,
+    hogging::{Hogging, Receiver},
 };
 
 /// The experiment with a source that sends to all.
@@ -32,7 +33,7 @@ impl Figure for HoggingFigure {
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let end = lab.settings.shortened(2_000.0);
         let workers = lab.settings.most_workers();
-        let model = Hogging { lps: 256, events_per_lp: 4, stream: 512 };
+        let model = Hogging { lps: 256, events_per_lp: 4, stream: 512, receiver: Receiver::All };
         let memory = if lab.settings.quick { &[1, 4][..] } else { &[1, 2, 4, 8, 16][..] };
         let mut points = Vec::new();
         for &pool in PoolKind::ALL {
