@@ -21,7 +21,7 @@ use crate::{
     engines::{self, All, Engines, Job, Trial},
     picture::Picture,
     session::ranks::{At, Service},
-    settings::{Settings, Told},
+    settings::{AnyParameters, Settings},
     warming,
 };
 
@@ -160,7 +160,7 @@ impl<E, M: fmt::Debug> fmt::Debug for Only<E, M> {
 pub struct AnyModel {
     model: Box<dyn Erased>,
     /// What stands for its parameters, if it does not tell them itself.
-    parameters: Option<Told>,
+    parameters: Option<AnyParameters>,
 }
 
 /// The result of a run of [`AnyModel`]: the figures of the model's own result, and that itself for

@@ -12,7 +12,7 @@ mod tests {
 
     #[test]
     fn one_has_no_plural() {
-        let told = [0, 1, 2].map(|count| counted(count, "thread"));
-        assert_eq!(told, ["0 threads", "1 thread", "2 threads"]);
+        let texts = [0, 1, 2].map(|count| counted(count, "thread"));
+        assert_eq!(texts, ["0 threads", "1 thread", "2 threads"]);
     }
 }

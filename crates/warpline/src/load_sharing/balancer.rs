@@ -33,7 +33,7 @@ pub(crate) struct Balancer {
     /// When LPs moved last, and by which factor the next time has to wait longer.
     moved_at: f64,
     patience: f64,
-    told: Told,
+    statistics: MoveStatistics,
 }
 
 impl Default for Balancer {
@@ -44,7 +44,7 @@ impl Default for Balancer {
 
 /// What the report says.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct MoveStatistics {
     pub(crate) moves: u64,
     pub(crate) moved_lps: u64,
     /// The load of the busiest worker by the mean: before the first move, and as of the last look.
@@ -57,7 +57,7 @@ pub(crate) struct Told {
     pub(crate) each: Option<f64>,
 }
 
-impl Told {
+impl MoveStatistics {
     /// What the report says, if LPs moved.
     pub(crate) fn remark(&self) -> Option<String> {
         if self.moves == 0 {
@@ -86,12 +86,12 @@ impl Balancer {
     /// For a run in which the busiest worker may have this number of times the mean to do.
     pub(crate) fn beyond(even_to: f64) -> Self {
         debug_assert!(even_to >= 1.0, "no worker can have less than the mean to do, and most");
-        let told = Told::default();
-        Self { even_to, handover: 0.0, uneven: 0, moved_at: 0.0, patience: 1.0, told }
+        let statistics = MoveStatistics::default();
+        Self { even_to, handover: 0.0, uneven: 0, moved_at: 0.0, patience: 1.0, statistics }
     }
 
-    pub(crate) const fn told(&self) -> Told {
-        self.told
+    pub(crate) const fn statistics(&self) -> MoveStatistics {
+        self.statistics
     }
 
     /// LPs are where they are to be: from now on the load is that of this placement.
@@ -110,9 +110,9 @@ impl Balancer {
     /// the part `noise`.
     pub(crate) fn look(&mut self, unevenness: f64, noise: f64, time: f64) -> bool {
         debug_assert!(unevenness >= 0.0, "an unevenness of {unevenness}");
-        self.told.after = unevenness;
-        self.told.sum += unevenness;
-        self.told.looks += 1;
+        self.statistics.after = unevenness;
+        self.statistics.sum += unevenness;
+        self.statistics.looks += 1;
         self.uneven = if unevenness > self.even_to + noise { self.uneven + 1 } else { 0 };
         let period = PERIOD_LEAST.max(PERIOD_HANDOVERS * self.handover) * self.patience;
         self.uneven >= LOOKS && time - self.moved_at > period
@@ -140,8 +140,8 @@ impl Balancer {
             return None;
         }
         self.patience = 1.0;
-        if self.told.moves == 0 {
-            self.told.before = before;
+        if self.statistics.moves == 0 {
+            self.statistics.before = before;
         }
         self.note_move(moved);
         Some(new)
@@ -149,7 +149,7 @@ impl Balancer {
 
     /// Counts a move of this number of LPs.
     pub(crate) const fn note_move(&mut self, lps: usize) {
-        self.told.moves += 1;
-        self.told.moved_lps += lps as u64;
+        self.statistics.moves += 1;
+        self.statistics.moved_lps += lps as u64;
     }
 }

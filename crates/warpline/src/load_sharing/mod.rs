@@ -25,7 +25,7 @@ use std::sync::Arc;
 use warpline_core::{LpId, Stream};
 
 use crate::{Placement, settings::Balance};
-pub(crate) use balancer::{Balancer, Told};
+pub(crate) use balancer::{Balancer, MoveStatistics};
 pub(crate) use sampler::{Gathered, Loads, Measured, Sampler, is_suspicious, most_by_mean};
 
 /// Measured windows of each worker before the first look of a stage, and between two looks.
@@ -70,8 +70,8 @@ impl LoadSharing {
         }
     }
 
-    pub(crate) const fn told(&self) -> Told {
-        self.balancer.told()
+    pub(crate) const fn statistics(&self) -> MoveStatistics {
+        self.balancer.statistics()
     }
 
     /// A stage begins with this number of workers, at this time. Returns what its workers

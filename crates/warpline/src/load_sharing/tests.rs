@@ -8,13 +8,13 @@ use super::*;
 const STEP: f64 = 0.25e-3;
 
 /// A run of some seconds on two or more workers, where the load of each LP depends on the time.
-/// Returns the unevenness from look to look, and what is told in the end.
+/// Returns the unevenness from look to look, and what was done in the end.
 fn play(
     workers: usize,
     lps: usize,
     seconds: f64,
     load: impl Fn(usize, f64) -> f64,
-) -> (Vec<f64>, Told) {
+) -> (Vec<f64>, MoveStatistics) {
     let mut sharing = LoadSharing::new(Balance::On, 1);
     let (mut time, mut seen) = (0.0, Vec::new());
     while time < seconds {
@@ -43,7 +43,7 @@ fn play(
             loads.put(worker, list.iter().map(|&lp| (LpId::from_index(lp), load(lp, time))));
         }
     }
-    (seen, sharing.told())
+    (seen, sharing.statistics())
 }
 
 proptest! {
@@ -56,10 +56,10 @@ proptest! {
     ) {
         let part = loads.len() / 3;
         let load = |lp: usize, _: f64| if lp < part { busy * loads[lp] } else { loads[lp] };
-        let (seen, told) = play(workers, loads.len(), 0.5, load);
+        let (seen, statistics) = play(workers, loads.len(), 0.5, load);
         let last = seen.last().copied().unwrap_or_default();
-        prop_assert!(last < 1.15, "{:?}, {}", told, last);
-        prop_assert!(told.moves <= 3, "{:?}", told);
+        prop_assert!(last < 1.15, "{:?}, {}", statistics, last);
+        prop_assert!(statistics.moves <= 3, "{:?}", statistics);
         let even = seen.iter().filter(|&&unevenness| unevenness < 1.15).count();
         prop_assert!(even * 10 > 8 * seen.len(), "{} of {}", even, seen.len());
     }
@@ -71,8 +71,8 @@ proptest! {
             let hash = warpline_core::mix(seed ^ lp as u64, (time / STEP) as u64);
             0.5 + hash as f64 / u64::MAX as f64
         };
-        let (_, told) = play(workers, 600, 0.5, noise);
-        prop_assert_eq!(told.moves, 0);
+        let (_, statistics) = play(workers, 600, 0.5, noise);
+        prop_assert_eq!(statistics.moves, 0);
     }
 }
 
@@ -83,16 +83,16 @@ fn a_hot_spot_is_followed() {
         let at = (time / 2.0 * 300.0) as usize % 300;
         if (lp + 300 - at) % 300 < 60 { 20.0 } else { 1.0 }
     };
-    let (seen, told) = play(2, 300, 2.0, hot);
+    let (seen, statistics) = play(2, 300, 2.0, hot);
     let mean = seen.iter().sum::<f64>() / seen.len() as f64;
-    assert!(mean < 1.12 && told.moves >= 8, "{mean}, {told:?}");
+    assert!(mean < 1.12 && statistics.moves >= 8, "{mean}, {statistics:?}");
 }
 
 /// One LP that has most of the load cannot be shared: it is tried more and more rarely.
 #[test]
 fn what_cannot_be_shared_is_left() {
-    let (_, told) = play(2, 100, 2.0, |lp, _| if lp == 0 { 1000.0 } else { 1.0 });
-    assert!(told.moves <= 1, "{told:?}");
+    let (_, statistics) = play(2, 100, 2.0, |lp, _| if lp == 0 { 1000.0 } else { 1.0 });
+    assert!(statistics.moves <= 1, "{statistics:?}");
 }
 
 /// What takes long to move waits until it would have gained as much twice.

@@ -352,8 +352,8 @@ impl<M: Model> Run<'_, M> {
             panics::catch(|| share_bytes::<M>(&wires, share, summaries))
                 .map_err(|fault| self.model_error(fault))
         });
-        let told = to_bytes(&mine.as_ref().map_err(ToString::to_string));
-        let all = self.ranks.gather_at_first(&told)?;
+        let reported = to_bytes(&mine.as_ref().map_err(ToString::to_string));
+        let all = self.ranks.gather_at_first(&reported)?;
         let output = all.map(|all| self.fold_shares(&wires, &all));
         // All ranks have to know whether that went well.
         let verdict = match &output {

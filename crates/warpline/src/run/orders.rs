@@ -80,8 +80,8 @@ impl Ranks<'_> {
         if let Err(error @ RunError::Net(_)) = mine {
             return Err(error);
         }
-        let told = mine.as_ref().err().map(ToString::to_string);
-        let all = self.gather_all(&to_bytes(&told))?;
+        let reported = mine.as_ref().err().map(ToString::to_string);
+        let all = self.gather_all(&to_bytes(&reported))?;
         debug_assert_eq!(all.len(), self.count(), "RANK-A: a rank has not taken part");
         let done = mine?;
         for (rank, bytes) in all.iter().enumerate() {

@@ -163,7 +163,7 @@ pub(crate) fn remark(
         return None;
     }
     let count = |name| counters.iter().find(|(key, _)| *key == name).map(|(_, count)| *count);
-    let told = match (count(PAGES), count(AT_HOME), count(REFUSED)) {
+    let outcome = match (count(PAGES), count(AT_HOME), count(REFUSED)) {
         (None, ..) if Home::of_worker(None).is_none() => {
             "this program has not installed Warpline's allocator (`warpline::nodes::NodeAllocator`)\
              , or the system has no addresses to spare; pages lie where they are first touched"
@@ -189,7 +189,7 @@ pub(crate) fn remark(
         ),
         _ => "workers are not bound to cores, so their memory cannot be bound to nodes".to_owned(),
     };
-    Some(format!("memory placement {placement}: {told}"))
+    Some(format!("memory placement {placement}: {outcome}"))
 }
 
 #[cfg(test)]
@@ -215,7 +215,7 @@ mod tests {
         topology
     }
 
-    fn told(placement: MemoryPlacement, nodes: usize, counts: [u64; 4]) -> Option<String> {
+    fn remark_of(placement: MemoryPlacement, nodes: usize, counts: [u64; 4]) -> Option<String> {
         let engine = TimeWarp { numa: Numa::new(placement), ..TimeWarp::default() };
         let settings = Settings { engine, ..Settings::default() };
         let counters: Vec<_> = [PAGES, AT_HOME, REFUSED, BEYOND].into_iter().zip(counts).collect();
@@ -227,15 +227,15 @@ mod tests {
         use MemoryPlacement::{Auto, Off, Worker};
         let places = |placement| [1, 2].map(|nodes| has_homes(placement, &machine(nodes)));
         assert_eq!([Off, Worker, Auto].map(places), [[false; 2], [true; 2], [false, true]]);
-        assert_eq!(told(Off, 4, [8, 8, 0, 0]), None);
-        assert_eq!(told(Auto, 1, [8, 8, 0, 0]), None);
+        assert_eq!(remark_of(Off, 4, [8, 8, 0, 0]), None);
+        assert_eq!(remark_of(Auto, 1, [8, 8, 0, 0]), None);
     }
 
     /// What the remark says of each case.
     #[test]
     fn the_remark_names_the_reason() {
         let says = |nodes, counts, part: &str| {
-            let text = told(MemoryPlacement::Worker, nodes, counts).unwrap();
+            let text = remark_of(MemoryPlacement::Worker, nodes, counts).unwrap();
             assert!(text.contains(part), "{text}");
         };
         says(1, [8, 8, 0, 0], "single NUMA node");

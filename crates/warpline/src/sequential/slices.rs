@@ -26,13 +26,13 @@ where
     /// if there is one, is told of each slice.
     pub(super) fn advance_to_bound(&mut self, watch: &mut Watch<'_>) -> Result<bool, RunError> {
         let mut recorder = watch.timeline.as_ref().and_then(|timeline| timeline.lend(0, 0));
-        let mut told = self.committed;
+        let mut recorded = self.committed;
         if let Some(recorder) = &mut recorder {
             recorder.begin(Phase::Batch);
         }
-        let interrupted = self.advance_slices(watch, recorder.as_deref_mut(), &mut told);
+        let interrupted = self.advance_slices(watch, recorder.as_deref_mut(), &mut recorded);
         if let Some(mut recorder) = recorder {
-            recorder.end(self.committed - told, self.now.get());
+            recorder.end(self.committed - recorded, self.now.get());
         }
         interrupted
     }
@@ -42,7 +42,7 @@ where
         &mut self,
         watch: &mut Watch<'_>,
         mut recorder: Option<&mut Recorder>,
-        told: &mut u64,
+        recorded: &mut u64,
     ) -> Result<bool, RunError> {
         let mut timer = Timer::new(self.started, SLICE_EVENTS_MAX);
         let mut copies = Copies::default();
@@ -55,7 +55,7 @@ where
             }
             timer.look();
             if let Some(recorder) = recorder.as_deref_mut() {
-                let events = self.committed - std::mem::replace(told, self.committed);
+                let events = self.committed - std::mem::replace(recorded, self.committed);
                 recorder.change(events, self.now.get(), Phase::Batch);
             }
             self.show();

@@ -97,7 +97,7 @@ fn damaged(what: impl fmt::Display) -> Refusal {
 fn codec_of<M: Model>(model: &M) -> Result<Codec<M>, Refusal> {
     Codec::of(model).map_err(|lacks| {
         let what = format!("the model {} cannot be written to a file yet", model.name());
-        Refusal::Other(lacking::told(&what, &lacks))
+        Refusal::Other(lacking::text(&what, &lacks))
     })
 }
 

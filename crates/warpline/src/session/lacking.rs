@@ -44,7 +44,7 @@ impl fmt::Display for Lack {
 }
 
 /// What a model lacks, a line for each, behind what that keeps it from.
-pub(crate) fn told(what: &str, lacks: &[Lack]) -> String {
+pub(crate) fn text(what: &str, lacks: &[Lack]) -> String {
     debug_assert!(!lacks.is_empty(), "{what}, and lacks nothing");
     let lines: String = lacks.iter().map(|lack| format!("\n  - {lack}")).collect();
     format!("{what}: it does not say{lines}")

@@ -52,7 +52,7 @@ pub struct Step {
     pub interrupted: bool,
     /// Counts of this step. The digest is that of all events since the start of the run.
     pub totals: Totals,
-    /// What its engine has told.
+    /// What its engine says of it.
     pub details: Details,
     /// How long it took.
     pub wall: Duration,

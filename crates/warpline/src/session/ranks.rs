@@ -247,7 +247,7 @@ fn compare<M: Model>(model: &M, settings: &Settings, ranks: &Ranks<'_>) -> Resul
 
 /// How states and messages travel between ranks.
 pub(super) fn codec<M: Model>(model: &M, ranks: usize) -> Result<Codec<M>, ConfigError> {
-    let allowed = |lacks: Vec<_>| lacking::told("1 for a session of this model", &lacks);
+    let allowed = |lacks: Vec<_>| lacking::text("1 for a session of this model", &lacks);
     Codec::of(model).map_err(|lacks| ConfigError::new("ranks", ranks, allowed(lacks)))
 }
 

@@ -16,7 +16,7 @@ use crate::{
     error::BranchError,
     event::{Buffer, Event, Inline, Message},
     handling::Value,
-    settings::Told,
+    settings::AnyParameters,
     watch::Watch,
 };
 
@@ -105,7 +105,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
             ConfigError::check(now == before, "lp_count", now, &allowed)?;
             let refused = |why: String| BranchError {
                 what: match &*why {
-                    NOT_ADAPTED => lacking::told(&no_branch(&*model), &[Lack::Adapt]),
+                    NOT_ADAPTED => lacking::text(&no_branch(&*model), &[Lack::Adapt]),
                     why => format!("{}: {why}", no_branch(&*model)),
                 },
             };
@@ -123,7 +123,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
     }
 
     /// The same session, with what stands for the parameters of its model in checkpoints.
-    pub(crate) fn with_parameters(mut self, parameters: Option<Told>) -> Self {
+    pub(crate) fn with_parameters(mut self, parameters: Option<AnyParameters>) -> Self {
         self.settings.parameters = parameters;
         self
     }
@@ -144,7 +144,7 @@ impl<'a, M: Model, E: Engines> Session<'a, M, E> {
         }
         let lacks: Vec<_> = [Some(Lack::Wires), of_adapting()?].into_iter().flatten().collect();
         debug_assert_eq!(lacks.first(), Some(&Lack::Wires), "it can copy its messages");
-        Err(BranchError { what: lacking::told(&no_branch(model), &lacks) }.into())
+        Err(BranchError { what: lacking::text(&no_branch(model), &lacks) }.into())
     }
 
     pub(crate) fn snapshot_with(

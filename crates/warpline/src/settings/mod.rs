@@ -63,12 +63,12 @@ pub(crate) struct Settings<E = Engine> {
     /// The virtual time of the cut that it begins with; 0 without one.
     pub(crate) begun: f64,
     /// What stands for the parameters of a model that does not tell its own.
-    pub(crate) parameters: Option<Told>,
+    pub(crate) parameters: Option<AnyParameters>,
     pub(crate) engine: E,
 }
 
-/// Something that tells itself, of a type that is forgotten.
-pub(crate) type Told = Arc<dyn fmt::Debug + Send + Sync>;
+/// The parameters of a model, whose type is forgotten; they can be printed.
+pub(crate) type AnyParameters = Arc<dyn fmt::Debug + Send + Sync>;
 
 impl<E: Default> Default for Settings<E> {
     fn default() -> Self {
@@ -108,7 +108,7 @@ impl<E> Settings<E> {
     /// The parameters of a model, as a checkpoint has them: its own, if it tells any.
     pub(crate) fn parameters_of<'m, M: Model>(&'m self, model: &'m M) -> &'m dyn fmt::Debug {
         match &self.parameters {
-            Some(told) if format!("{:?}", model.parameters()) == "()" => &**told,
+            Some(given) if format!("{:?}", model.parameters()) == "()" => &**given,
             _ => model.parameters(),
         }
     }

@@ -50,11 +50,11 @@ mod tests {
             gvt_rounds,
             ..Totals::default()
         };
-        let told = |workers, totals, one_by_one| remarks(workers, &totals, one_by_one);
-        assert!(told(2, totals(1_000_000, 1_050_000, 1_000), 0).is_empty());
-        assert!(told(1, totals(1_000, 1_000, 1_000), 0).is_empty(), "nobody waits");
-        assert!(told(2, totals(10_000, 10_000, 1_000), 0)[0].contains("5 events between"));
-        assert!(told(2, totals(1_000_000, 3_000_000, 100), 0)[0].contains("3.0 times"));
-        assert!(told(2, totals(1_000_000, 1_000_000, 10), 400_000)[0].contains("40 % of"));
+        let said = |workers, totals, one_by_one| remarks(workers, &totals, one_by_one);
+        assert!(said(2, totals(1_000_000, 1_050_000, 1_000), 0).is_empty());
+        assert!(said(1, totals(1_000, 1_000, 1_000), 0).is_empty(), "nobody waits");
+        assert!(said(2, totals(10_000, 10_000, 1_000), 0)[0].contains("5 events between"));
+        assert!(said(2, totals(1_000_000, 3_000_000, 100), 0)[0].contains("3.0 times"));
+        assert!(said(2, totals(1_000_000, 1_000_000, 10), 400_000)[0].contains("40 % of"));
     }
 }

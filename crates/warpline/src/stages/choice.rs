@@ -20,7 +20,7 @@ mod trial;
 use crate::Progress;
 use budget::{Budget, Lag};
 use density::Density;
-use known::{Known, Now, Told, patience};
+use known::{Hints, Known, Now, patience};
 use trial::Trial;
 
 /// A candidate that the user named works alone for this time, in seconds: so that it finds its
@@ -89,7 +89,7 @@ pub(crate) struct Choice {
     /// The longest time between two looks, of late.
     gap: f64,
     density: Density,
-    told: Told,
+    hints: Hints,
     /// The events that were pending after the slice before.
     pending: u64,
     /// It was to begin the run, but had too few pending events.
@@ -121,7 +121,7 @@ impl Choice {
             noise: 0.0,
             gap: 0.0,
             density: Density::default(),
-            told: Told::default(),
+            hints: Hints::default(),
             pending: 0,
             waiting: None,
             budget: Budget::default(),
@@ -418,7 +418,7 @@ impl Choice {
         }
         let is_beginning = self.trials == 0 && self.time - self.began < GROWING_MOST;
         // Who comes back from a trial would have many more events to move.
-        let before = std::mem::replace(&mut self.pending, self.told.pending);
+        let before = std::mem::replace(&mut self.pending, self.hints.pending);
         let is_growing = self.pending as f64 > RISE * before as f64;
         let is_early = is_rising || is_growing || is_beginning && self.density.grows();
         if is_early && !self.is_in_a_hurry() {
@@ -482,7 +482,7 @@ impl Choice {
         }
         let waiting = self.others().filter(|&number| {
             let known = &self.known[number];
-            known.due <= self.time && known.may_reach(best, &self.told)
+            known.due <= self.time && known.may_reach(best, &self.hints)
         });
         let is_worth =
             |&number: &usize| self.cost(number, best) < self.worth(number) * self.left_for(number);

@@ -374,7 +374,7 @@ impl Sums {
         if chose_engines || self.committed.iter().filter(|&&events| events > 0).count() > 1 {
             remarks.insert(0, self.remark_on_choice(candidates, choice));
         }
-        remarks.extend(deciding.sharing.told().remark());
+        remarks.extend(deciding.sharing.statistics().remark());
     }
 
     fn remark_on_choice(&self, candidates: &[Candidate], choice: &Choice) -> String {

@@ -99,11 +99,11 @@ pub(crate) fn play<B: Buffer<Note>>(
         }
         Err(failure) => {
             let found = failure.map(|failure| failure.1);
-            let told = found.as_ref().map(ToString::to_string);
+            let error = found.as_ref().map(ToString::to_string);
             let (Some(RunError::Model(found)), Err(RunError::Model(expected))) =
                 (found, &truth.result)
             else {
-                panic!("{told:?}, but the sequential run ended with {:?}", truth.result);
+                panic!("{error:?}, but the sequential run ended with {:?}", truth.result);
             };
             let place = |place: &warpline_core::Place| (place.lp, place.event);
             assert_eq!(place(&found.place), place(&expected.place), "{found}");

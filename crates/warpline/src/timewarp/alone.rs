@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// What the report says.
-const TOLD: &str = "the only worker has worked as the sequential engine does, because nobody can \
+const REMARK: &str = "the only worker has worked as the sequential engine does, because nobody can \
                     send it a straggler: no records, no saved states, no global virtual time, and \
                     no policy of Time Warp; `as-if-many`, or any such policy, runs all of it";
 
@@ -42,6 +42,6 @@ pub(super) fn run<M: Model>(
     panics::catch(place).map_err(|fault| own_error(fault, settings))??;
     let sequential = settings.with(Sequential { pending: settings.engine.pending });
     let mut report = sequential::run_as(EngineKind::TimeWarp, model, &sequential, watch, from)?;
-    report.details.remarks.push(TOLD.to_owned());
+    report.details.remarks.push(REMARK.to_owned());
     Ok(report)
 }

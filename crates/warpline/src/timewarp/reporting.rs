@@ -15,7 +15,7 @@ use crate::{
     Details, HeapMemory, Totals,
     cut::LeftEvent,
     handling,
-    load_sharing::Told,
+    load_sharing::MoveStatistics,
     monitor::Activity,
     pending::PendingSet,
     run::{Conclusion, Left, NumberedLps, threads},
@@ -42,7 +42,7 @@ pub(super) struct WorkerResult<M: Model> {
     pub(super) end: End,
     /// Seconds by part, if they were measured.
     pub(super) costs: Option<[f64; Part::ALL.len()]>,
-    pub(super) told: Option<Told>,
+    pub(super) moves: Option<MoveStatistics>,
     pub(super) of_saving: Option<String>,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn result<M: Model>(mut worker: TimeWarpWorker<'_, M>, end: End) -> W
         rounds: worker.sender.gvt.rounds(),
         end,
         costs: worker.sender.costs.seconds(),
-        told: worker.told(),
+        moves: worker.move_statistics(),
         of_saving: worker.remark_on_saving(),
         lps: worker.lps,
         statistics: worker.statistics,
@@ -195,7 +195,7 @@ impl<M: Model> Reporting<'_, M> {
             seconds.map(|seconds| (part.name(), 1e9 * seconds / total.committed.max(1) as f64))
         };
         let mut remarks = evidence.remarks();
-        remarks.extend(results.iter().find_map(|worker| worker.told?.remark()));
+        remarks.extend(results.iter().find_map(|worker| worker.moves?.remark()));
         remarks.extend(results.iter().find_map(|worker| worker.of_saving.clone()));
         Details {
             counters,

@@ -8,7 +8,7 @@
 
 use super::{
     Choice,
-    known::{Known, Told},
+    known::{Hints, Known},
     price::{HANDOVER_BYTE, HANDOVER_EACH},
 };
 use crate::watch::Hint;
@@ -29,7 +29,7 @@ impl Choice {
 
     /// A hand-over moves this number of LPs of so many bytes each.
     pub(crate) const fn note_lps(&mut self, lps: usize, bytes: usize) {
-        self.told.moving_lps = lps as f64 * (HANDOVER_EACH + HANDOVER_BYTE * bytes as f64);
+        self.hints.moving_lps = lps as f64 * (HANDOVER_EACH + HANDOVER_BYTE * bytes as f64);
     }
 
     /// Called before a look: what an engine tells of the work.
@@ -38,10 +38,10 @@ impl Choice {
             Hint::Pending(each) => self.note_pending(each),
             Hint::Windows { handling, pending } => {
                 let workers = self.known[self.now.candidate].workers as u64;
-                (self.told.handling, self.told.pending) = (handling, workers * pending);
+                (self.hints.handling, self.hints.pending) = (handling, workers * pending);
             }
             Hint::Sequential { pending, copying } => {
-                self.told = Told { handling: None, copying, pending, ..self.told };
+                self.hints = Hints { handling: None, copying, pending, ..self.hints };
             }
         }
     }
@@ -67,7 +67,7 @@ impl Choice {
         let pays = self.budget.foreseen() - self.time > LEFT_LEAST;
         let is_ready = |&waiting: &usize| {
             let Known { is_barred, workers, .. } = self.known[waiting];
-            !is_barred && self.told.pending >= PENDING_FEW * workers as u64
+            !is_barred && self.hints.pending >= PENDING_FEW * workers as u64
         };
         let ready = self.waiting.filter(|waiting| self.trials == 0 && pays && is_ready(waiting));
         let Some(waiting) = ready else { return false };

@@ -31,7 +31,7 @@ const COPIES_LEAST: f64 = 0.25;
 
 /// What engines tell of the work.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Hints {
     /// Events per second of a worker of the incumbent while it handles them and does nothing else.
     pub(super) handling: Option<f64>,
     /// Seconds that a copy of a state takes.
@@ -45,9 +45,9 @@ pub(super) struct Told {
 impl Known {
     /// Whether it may be as fast as the `best`, by what is told of the work. Few workers may be too
     /// few, though they wait for nothing; and copies may take longer than the events do.
-    pub(super) fn may_reach(&self, best: f64, told: &Told) -> bool {
-        let copies = told.copying.filter(|_| self.copies);
-        let handling = match (told.handling, copies) {
+    pub(super) fn may_reach(&self, best: f64, hints: &Hints) -> bool {
+        let copies = hints.copying.filter(|_| self.copies);
+        let handling = match (hints.handling, copies) {
             (None, None) => return true,
             // Where one worker does all, it hardly does anything else.
             (handling, _) => HANDLING_GAIN * handling.unwrap_or(best),

@@ -64,7 +64,7 @@ impl Choice {
     /// What a hand-over to a candidate would take now: as much as before, or more if there is more
     /// to move; and the start of its threads.
     pub(super) fn way(&self, candidate: usize) -> f64 {
-        let moving = self.told.moving_lps + HANDOVER_EACH * self.told.pending as f64;
+        let moving = self.hints.moving_lps + HANDOVER_EACH * self.hints.pending as f64;
         self.handover.max(moving) + self.start(candidate)
     }
 

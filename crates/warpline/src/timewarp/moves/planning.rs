@@ -11,7 +11,7 @@ use warpline_core::{LpId, Model, Stream};
 
 use super::{HAND_IN, MEASURE, MOVES, Move, SETTLED, SharedMoves};
 use crate::{
-    load_sharing::{Balancer, Measured, Told, most_by_mean},
+    load_sharing::{Balancer, Measured, MoveStatistics, most_by_mean},
     placement::LpPlace,
     settings::Balance,
 };
@@ -134,8 +134,8 @@ impl Planner {
         Self { pace, ..Self::new(Balance::On, seed) }
     }
 
-    pub(in crate::timewarp) const fn told(&self) -> Told {
-        self.balancer.told()
+    pub(in crate::timewarp) const fn statistics(&self) -> MoveStatistics {
+        self.balancer.statistics()
     }
 
     /// Decides what this round announces; `places` says where LPs are.
@@ -222,7 +222,7 @@ impl Planner {
         let took = (spent - self.spent) as f64 * 1e-9 / workers as f64;
         self.balancer.note_handover(took);
         self.balancer.begin();
-        let moved = self.balancer.told().moved_lps;
+        let moved = self.balancer.statistics().moved_lps;
         if moved > self.moved {
             self.each = took / (moved - self.moved) as f64;
         }

@@ -94,7 +94,7 @@ use super::{
     moves::{HAND_IN, MEASURE, MOVES, Move},
     worker::TimeWarpWorker,
 };
-use crate::{load_sharing::Told, placement::WorkerId};
+use crate::{load_sharing::MoveStatistics, placement::WorkerId};
 
 impl<M: Model> TimeWarpWorker<'_, M> {
     /// Before this worker reports: announces moves, if it is the first worker and it is time to.
@@ -113,11 +113,11 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     }
 
     /// What load sharing has done, as the first worker knows.
-    pub(super) fn told(&self) -> Option<Told> {
-        let told = self.optional.moves.planner.as_ref()?.told();
+    pub(super) fn move_statistics(&self) -> Option<MoveStatistics> {
+        let statistics = self.optional.moves.planner.as_ref()?.statistics();
         let spent = 1e-9 * self.shared.moves.as_ref()?.spent() as f64;
-        let each = (told.moved_lps > 0).then(|| spent / told.moved_lps as f64);
-        Some(Told { each, ..told })
+        let each = (statistics.moved_lps > 0).then(|| spent / statistics.moved_lps as f64);
+        Some(MoveStatistics { each, ..statistics })
     }
 
     /// Before this worker adopts a result: the LPs that were to come in the round before have come
