@@ -168,8 +168,8 @@ fn report(
     let launch = Launch::Here(args.common.ranks.ranks);
     let files = params.files().and(args.files());
     files.check().map_err(Failure::from)?;
-    let told = run::told(params, args, files, &launch, caller, true)?;
-    let (report, failures) = told.ok_or(Failure::Silent)?;
+    let outcome = run::outcome(params, args, files, &launch, caller, true)?;
+    let (report, failures) = outcome.ok_or(Failure::Silent)?;
     let report = report.json_for_page(words, &args.common);
     match Failure::of_all(failures) {
         Ok(()) => Ok(report),

@@ -221,7 +221,7 @@ fn describe(file: &Path, checkpoint: &Checkpoint) -> String {
     text += "parameters\n";
     let parameters = match &*checkpoint.parameters {
         "()" => "not known: the model does not tell them (`Model::parameters`)",
-        told => told,
+        known => known,
     };
     parameters.lines().for_each(|parameter| text += &format!("  {parameter}\n"));
     text

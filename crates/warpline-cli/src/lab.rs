@@ -159,7 +159,7 @@ pub(crate) fn called(args: &LabArgs, caller: Caller<'_>) -> Result<Vec<PathBuf>,
     refuse_what_would_mislead(args)?;
     // The program of this process is not the command.
     let settings = Settings { over_mpi: None, ..args.settings() };
-    let watch = Told { caller, all: Cell::new(0), begun: Cell::new(0) };
+    let watch = CallerWatch { caller, all: Cell::new(0), begun: Cell::new(0) };
     match warpline_lab::run(&[figure], &settings, &watch, false) {
         Err(LabError::Interrupted) => Ok(Vec::new()),
         outcome => Ok(outcome?),
@@ -252,13 +252,13 @@ impl Drop for Bar {
 }
 
 /// Tells a caller of the progress, and passes on that it has ended the call.
-struct Told<'a> {
+struct CallerWatch<'a> {
     caller: Caller<'a>,
     all: Cell<usize>,
     begun: Cell<usize>,
 }
 
-impl Watch for Told<'_> {
+impl Watch for CallerWatch<'_> {
     fn begins(&self, _: &str, samples: usize) {
         self.all.set(samples);
     }

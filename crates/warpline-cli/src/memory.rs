@@ -1,5 +1,5 @@
-//! Memory that a run cannot have: found before it begins where that is known, and told with advice
-//! where an allocation fails.
+//! Memory that a run cannot have: found before it begins where that is known, and reported with
+//! advice where an allocation fails.
 //!
 //! `run` calls [`check`]; the command installs [`tell_when_exhausted`]. What is checked before a
 //! run is what its first events need at the least, against what this process can have at the most.
@@ -82,9 +82,9 @@ pub(crate) fn tell_when_exhausted() {
 
 /// Tells it, without an allocation, and ends the program.
 fn exhausted(bytes: usize) {
-    static TOLD: AtomicBool = AtomicBool::new(false);
+    static REPORTED: AtomicBool = AtomicBool::new(false);
     // Ordering: Relaxed; only one thread is to go on, whichever it is.
-    if TOLD.swap(true, Ordering::Relaxed) {
+    if REPORTED.swap(true, Ordering::Relaxed) {
         // Another thread is telling it; if it is this one, the allocator aborts.
         thread::sleep(Duration::from_secs(1));
         return;

@@ -18,7 +18,7 @@ use crate::{
     progress::{Caller, Status},
     refusals::refuse_files,
     report::RunReport,
-    run::{Told, prepare},
+    run::{AnyReport, prepare},
     values::Bytes,
 };
 
@@ -130,7 +130,7 @@ impl OpenSession {
         let notes = notes.clone();
         let report = RunReport { warm_up, pictures, notes, ..RunReport::new(report, params) };
         // No command line repeats it.
-        Ok(Told::Run(Box::new(report)).json_for_page(&[], &args.common))
+        Ok(AnyReport::Run(Box::new(report)).json_for_page(&[], &args.common))
     }
 
     /// The text of an LP's state.

@@ -423,7 +423,7 @@ fn critical_path_json(path: &CriticalPath) -> Value {
 
 /// The critical path for people.
 fn critical_path_text(path: &CriticalPath) -> String {
-    let told = |cost: u64| match path.settings.cost {
+    let with_unit = |cost: u64| match path.settings.cost {
         Cost::Events => counted(cost, "event"),
         Cost::Time => format!("{} ms", significant(cost as f64 / 1e6)),
     };
@@ -437,13 +437,13 @@ fn critical_path_text(path: &CriticalPath) -> String {
     align_right(&mut table, 0..3);
     let latency = match path.settings.latency {
         0 => "no time".to_owned(),
-        latency => told(latency),
+        latency => with_unit(latency),
     };
     format!(
         "critical path\n  work             {}\n  longest chain    {}\n  \
          messages take    {latency}\n{table}\n",
-        told(path.work),
-        told(path.length),
+        with_unit(path.work),
+        with_unit(path.length),
     )
 }
 

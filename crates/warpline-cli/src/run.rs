@@ -90,8 +90,8 @@ pub(crate) fn execute(
     };
     let caller = Caller { stop: interrupt::flag(), show: &*show };
     let watched = args.report.is_some();
-    let told = told(params, args, files, &launch, caller, watched);
-    let Some((report, mut failures)) = told.map_err(|failure| launch.reported(failure))? else {
+    let outcome = outcome(params, args, files, &launch, caller, watched);
+    let Some((report, mut failures)) = outcome.map_err(|failure| launch.reported(failure))? else {
         return Ok(());
     };
     // The report comes first: nothing that fails beside it costs it.
@@ -104,7 +104,7 @@ pub(crate) fn execute(
         }
     };
     failures.extend(written.err());
-    if let (Some(file), Told::Run(run)) = (statistics, &report) {
+    if let (Some(file), AnyReport::Run(run)) = (statistics, &report) {
         failures.extend(file.write(&run.pictures).err());
     }
     if let Some(page) = page {
@@ -137,27 +137,27 @@ pub(crate) fn pool(jobs: usize) -> Result<rayon::ThreadPool, Failure> {
 /// `--verify` found; nothing where another process has them.
 /// `files` are those that were named. A single run is `watched` for plots of how it went on and for
 /// the model's pictures; it is the same on all ranks.
-pub(crate) fn told(
+pub(crate) fn outcome(
     params: &ModelParams,
     args: &RunArgs,
     files: Files,
     launch: &Launch,
     caller: Caller<'_>,
     watched: bool,
-) -> Result<Option<(Told, Vec<Failure>)>, Failure> {
-    let told = told_of_engine(params, args, files, launch, caller, watched);
-    told.map_err(|failure| args.common.as_typed(failure))
+) -> Result<Option<(AnyReport, Vec<Failure>)>, Failure> {
+    let outcome = outcome_of_engine(params, args, files, launch, caller, watched);
+    outcome.map_err(|failure| args.common.as_typed(failure))
 }
 
 /// The same; failures name the engine, whatever has chosen it.
-fn told_of_engine(
+fn outcome_of_engine(
     params: &ModelParams,
     args: &RunArgs,
     files: Files,
     launch: &Launch,
     caller: Caller<'_>,
     watched: bool,
-) -> Result<Option<(Told, Vec<Failure>)>, Failure> {
+) -> Result<Option<(AnyReport, Vec<Failure>)>, Failure> {
     let common = &args.common;
     oversubscription::refuse(common, args.most_replications())?;
     if args.most_replications() > 1 {
@@ -182,8 +182,8 @@ fn told_of_engine(
         warm_up::check(common, end)?;
         interrupt::keep_report();
         let report = replications(args, params, model, end, caller)?;
-        let told = Told::Replications(ReplicationsReport { notes, ..report });
-        return Ok(Some((told, Vec::new())));
+        let report = AnyReport::Replications(ReplicationsReport { notes, ..report });
+        return Ok(Some((report, Vec::new())));
     }
     let checkpoints = &args.checkpoints;
     if checkpoints.is_asked_for() {
@@ -275,7 +275,7 @@ fn told_of_engine(
         report.verified = Some(difference.is_none());
         failures.extend(difference.map(Failure::Difference));
     }
-    Ok(Some((Told::Run(Box::new(report)), failures)))
+    Ok(Some((AnyReport::Run(Box::new(report)), failures)))
 }
 
 /// A report, and what was written of the run.
@@ -328,11 +328,11 @@ fn run_again(
 
 /// What two runs that should have committed the same differ in, if in anything.
 fn difference(one: &RunReport, other: &RunReport) -> Option<String> {
-    let told = |run: &RunReport| {
+    let compared = |run: &RunReport| {
         let values = run.figures.iter().map(|figure| figure.value.to_bits());
         (run.report.digest, run.report.committed_events, values.collect::<Vec<_>>())
     };
-    (told(one) != told(other)).then(|| {
+    (compared(one) != compared(other)).then(|| {
         format!(
             "--verify found a difference: {} committed, digest {}; {} {}, digest {} \
              (seed {})\n  what to do: run it with --engine saving-check, which names a field that \
@@ -348,13 +348,13 @@ fn difference(one: &RunReport, other: &RunReport) -> Option<String> {
     })
 }
 
-/// A report.
-pub(crate) enum Told {
+/// The report of a run, or of several replications.
+pub(crate) enum AnyReport {
     Run(Box<RunReport>),
     Replications(ReplicationsReport),
 }
 
-impl Told {
+impl AnyReport {
     /// Fails if the results are not as precise as they are to be.
     fn precise_enough(&self) -> Result<(), Failure> {
         match self {

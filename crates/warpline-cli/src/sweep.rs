@@ -51,8 +51,8 @@ use text::TextTable;
 const NOT_VARIED: [&str; 10] =
     ["vary", "format", "output", "config", "quiet", "jobs", "replications", "resume", "at", "from"];
 
-/// Failures of runs that are told one by one.
-const TOLD: usize = 10;
+/// The most failures of runs that are reported one by one.
+const FAILURES_MAX: usize = 10;
 
 /// Runs every combination, and writes the row of each run when it is done.
 pub(crate) fn execute(
@@ -247,7 +247,7 @@ impl<'a> Sweep<'a> {
         let left = (0..self.runs()).filter(|number| !done.contains(number));
         let dealer = Dealer::new(left, caller, write);
         let worked = dealing::work(self, transport, &pool, caller, Some(&dealer));
-        told(dealer.into_failures().into_iter().chain(worked.err()).collect())
+        first_failures(dealer.into_failures().into_iter().chain(worked.err()).collect())
     }
 
     /// Runs all but those that are done, and hands over the number and the row of each run when it
@@ -299,15 +299,15 @@ impl<'a> Sweep<'a> {
                 }
             }
         });
-        told(failures)
+        first_failures(failures)
     }
 }
 
 /// The first failures, and how many there are beside them.
-fn told(mut failures: Vec<Failure>) -> Vec<Failure> {
-    let more = failures.len().saturating_sub(TOLD);
+fn first_failures(mut failures: Vec<Failure>) -> Vec<Failure> {
+    let more = failures.len().saturating_sub(FAILURES_MAX);
     if more > 0 {
-        failures.truncate(TOLD);
+        failures.truncate(FAILURES_MAX);
         failures.push(Failure::Run(format!("{} failed", counted(more, "more run"))));
     }
     failures

@@ -10,7 +10,7 @@ use tempfile::tempdir;
 use common::{stdout, warpline};
 
 #[track_caller]
-fn told(line: &str) -> Value {
+fn report_of(line: &str) -> Value {
     let text = stdout(Path::new("."), &format!("{line} --format json"));
     serde_json::from_str(&text).expect("the report is JSON")
 }
@@ -33,12 +33,14 @@ fn times_have_units() {
         ("run circuit --generate chain:3 --end 10n".to_owned(), 1e-8),
         ("run circuit --generate chain:3 --end 2.5ns".to_owned(), 2.5e-9),
     ] {
-        assert_eq!(told(&line)["end_time"], json!(end), "{line}");
+        assert_eq!(report_of(&line)["end_time"], json!(end), "{line}");
     }
-    let report = told(&format!("{PCS} --end 2h --warmup 1h --call 180s"));
+    let report = report_of(&format!("{PCS} --end 2h --warmup 1h --call 180s"));
     assert_eq!((&report["warmup"], &report["parameters"]["call"]), (&json!(60.0), &json!(3.0)));
-    told(&format!("{PCS} --end 2h --engine timewarp --workers 1 --window 5min --time-barrier 90s"));
-    told(&format!("{PCS} --end 2h --engine speculative --workers 1 --width 30s"));
+    report_of(&format!(
+        "{PCS} --end 2h --engine timewarp --workers 1 --window 5min --time-barrier 90s"
+    ));
+    report_of(&format!("{PCS} --end 2h --engine speculative --workers 1 --width 30s"));
     for flag in ["--end", "--window", "--time-barrier"] {
         refuses(
             &format!("{PHOLD} --engine timewarp {flag} 10s"),
@@ -63,13 +65,13 @@ fn a_warm_up_ends_before_the_run() {
     ] {
         refuses(&line, 2, says);
     }
-    told(&format!("{PCS} --end 5 --warmup 4.9"));
+    report_of(&format!("{PCS} --end 5 --warmup 4.9"));
     // Statistics have to be there.
     refuses(&format!("{PHOLD} --warmup 5"), 2, "do not say where their statistics are");
     refuses(&format!("{PCS} --end 5 --warmup 1 --find-warmup 50"), 2, "cannot be used with");
     refuses("branch pcs --at 3 --end 5 --vary warmup=1,2", 2, "the statistics of their past");
-    told(&format!("{PCS} --end 5 --find-warmup 50"));
-    told(&format!("{PCS} --end 0"));
+    report_of(&format!("{PCS} --end 5 --find-warmup 50"));
+    report_of(&format!("{PCS} --end 0"));
 }
 
 /// Not the engine behind a flag, and not what the standard library calls a number.

@@ -9,7 +9,7 @@ use warpline_cli::{Application, Caller, Command as Call};
 /// Says what the browser has made of the page, to the page around it.
 const PROBE: &str = r"<script>
 const root = document.documentElement;
-const told = [...document.querySelectorAll('svg text, .lanes .name, .ticks span')];
+const texts = [...document.querySelectorAll('svg text, .lanes .name, .ticks span')];
 const isOut = text => {
   const inner = text.getBoundingClientRect();
   const outer = (text.closest('svg') || text.closest('figure')).getBoundingClientRect();
@@ -42,8 +42,8 @@ const gray = color => color.match(/[0-9]+/g).slice(0, 3).reduce((sum, n) => sum 
 const style = getComputedStyle(document.body);
 const seen = {
   window: innerWidth, content: root.scrollWidth, room: root.clientWidth,
-  texts: told.length, broken, overlapping, out: told.filter(isOut).map(text => text.textContent),
-  smallest: Math.min(...told.map(text => text.getBoundingClientRect().height)),
+  texts: texts.length, broken, overlapping, out: texts.filter(isOut).map(text => text.textContent),
+  smallest: Math.min(...texts.map(text => text.getBoundingClientRect().height)),
   back: gray(style.backgroundColor), ink: gray(style.color),
 };
 parent.document.getElementById('seen').textContent = 'SEEN' + JSON.stringify(seen) + 'SEEN';

@@ -140,8 +140,8 @@ fn info_describes_every_model() {
         let name = model["model"].as_str().expect("a name");
         for parameter in model["parameters"].as_array().expect("a list") {
             for key in ["name", "type", "range", "meaning"] {
-                let told = parameter[key].as_str().is_some_and(|text| !text.is_empty());
-                assert!(told, "{name}: {parameter} does not say its {key}");
+                let is_given = parameter[key].as_str().is_some_and(|text| !text.is_empty());
+                assert!(is_given, "{name}: {parameter} does not say its {key}");
             }
         }
         let report = json(&format!("run {name} --end 1e-9 --format json"));

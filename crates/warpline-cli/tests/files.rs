@@ -178,7 +178,7 @@ fn no_file_that_fails_costs_the_report() {
             assert!(report["digest"].is_string() && report["interrupted"] == false, "{report}");
         }
     }
-    // Two that fail are both told.
+    // Two that fail are both named.
     let line = format!("{circuit} --vcd /dev/full --report /dev/full");
     assert_eq!(errors(&warpline(at, &line)).matches("could not be written").count(), 2);
 }

@@ -124,8 +124,8 @@ fn its_checkpoints_have_its_flags() {
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
     assert_eq!(shop("run shop --end 60 --between 12 --checkpoint shop.ckpt").0, Some(0));
-    let (_, told, _) = shop("checkpoint info shop.ckpt");
-    assert!(told.contains("    between: 12.0,\n"), "{told}");
+    let (_, info, _) = shop("checkpoint info shop.ckpt");
+    assert!(info.contains("    between: 12.0,\n"), "{info}");
     let (status, _, other) = shop("run shop --end 90 --between 9 --resume shop.ckpt");
     assert_eq!(status, Some(1), "{other}");
     assert!(other.contains("`between: 12.0` there, `between: 9.0` here"), "{other}");

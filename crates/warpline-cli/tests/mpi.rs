@@ -125,7 +125,7 @@ fn checkpoints_go_on_on_any_ranks() {
         let [one, other] = [0, 1].map(|at| fs::read(folders[at].path().join(file)).expect("there"));
         assert!(one == other && !one.is_empty(), "{file}: {} and {}", one.len(), other.len());
     }
-    // What is wrong is told once, and no rank is left behind.
+    // What is wrong is said once, and no rank is left behind.
     for (line, says) in [
         ("--resume none.ckpt --engine timewarp", "none.ckpt: No such file"),
         ("--resume a.ckpt --seed 9 --engine timewarp", "it is of seed 1, and not of 9"),

@@ -14,7 +14,7 @@ fn warpline(line: &str) -> Output {
 }
 
 #[track_caller]
-fn told(line: &str) -> Value {
+fn report_of(line: &str) -> Value {
     let output = warpline(line);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "`{line}` failed: {stderr}");
@@ -26,15 +26,15 @@ const RUN: &str = "run pcs --cells 4x4 --portables 400 --end 30 --format json --
 /// It takes as many replications as the precision does, whatever runs at one time.
 #[test]
 fn replications_go_on_until_a_result_is_known() {
-    let report = told(&format!("{RUN} handoff_drop_probability:6%"));
+    let report = report_of(&format!("{RUN} handoff_drop_probability:6%"));
     let of = |key: &str| report[key]["handoff_drop_probability"].as_f64().expect("a number");
     let (samples, relative) = (&report["replications"], of("half_width_95") / of("results"));
     assert_eq!(report["precision_reached"], json!(true));
     assert!(samples.as_u64().is_some_and(|samples| (11..1000).contains(&samples)), "{samples}");
     assert!(relative <= 0.06 / 1.06 && relative > 0.03, "{relative}");
-    let again = told(&format!("{RUN} handoff_drop_probability:6% --jobs 1"));
+    let again = report_of(&format!("{RUN} handoff_drop_probability:6% --jobs 1"));
     assert_eq!((&again["results"], &again["digests"]), (&report["results"], &report["digests"]));
-    let rougher = told(&format!("{RUN} handoff_drop_probability:90%"));
+    let rougher = report_of(&format!("{RUN} handoff_drop_probability:90%"));
     assert_eq!(rougher["replications"], json!(10));
 }
 
@@ -80,8 +80,8 @@ fn intervals_together_are_the_run() {
         ("hypercube --dimension 4 --messages 64 --end 30", &["delivered"]),
         ("traffic --lps 137 --end 2000", &["cars_in", "cars_out", "jams", "stops", "accidents"]),
     ] {
-        let whole = told(&format!("run {run} --engine sequential --format json"));
-        let cut = told(&format!("run {run} --engine intervals --find-warmup 7 --format json"));
+        let whole = report_of(&format!("run {run} --engine sequential --format json"));
+        let cut = report_of(&format!("run {run} --engine intervals --find-warmup 7 --format json"));
         assert_eq!((&cut["digest"], &cut["engine"]), (&whole["digest"], &json!("intervals")));
         assert_eq!(cut["results"], whole["results"]);
         let end = whole["end_time"].as_f64().expect("a number");
@@ -93,7 +93,7 @@ fn intervals_together_are_the_run() {
             assert!(whole["results"][count].is_u64(), "{run} {count} is a count");
             assert_eq!(parts.len(), 7);
         }
-        let one = told(&format!("run {run} --engine intervals --find-warmup 1 --format json"));
+        let one = report_of(&format!("run {run} --engine intervals --find-warmup 1 --format json"));
         for (name, value) in whole["results"].as_object().expect("an object") {
             let of_interval = &one["intervals"]["results"][name][0];
             assert_eq!(of_interval.as_f64(), value.as_f64(), "{run} {name}");
@@ -106,7 +106,7 @@ fn intervals_together_are_the_run() {
 #[test]
 fn a_warm_up_is_found() {
     let longest = |line: &str| {
-        let report = told(&format!("{PCS} --end 240 --replications 8 --format json {line}"));
+        let report = report_of(&format!("{PCS} --end 240 --replications 8 --format json {line}"));
         assert_eq!(report["replications"], json!(8));
         report["warm_up"]["longest"].as_f64().expect("the run is long enough")
     };

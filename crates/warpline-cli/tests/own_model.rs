@@ -83,7 +83,7 @@ fn its_own_name_is_completed() {
     assert!(!page.contains("warpline\\-run"), "{page}");
 }
 
-/// A model that says nothing but what it has to: all that branches and checkpoints need is told at
+/// A model that says nothing but what it has to: all that branches and checkpoints need is named at
 /// once, and once for all replications.
 fn what_is_missing_is_told_at_once() {
     let branch = "branch bank --at 60 --end 90 --vary service=1,2 --replications 3";

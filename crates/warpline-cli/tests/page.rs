@@ -123,9 +123,9 @@ fn circuits_have_waveforms() {
     };
     let plain = Command::new(env!("CARGO_BIN_EXE_warpline")).args(line.split(' ')).output();
     let plain = String::from_utf8_lossy(&plain.expect("it starts").stdout).into_owned();
-    let told = digest(line).expect("a digest");
-    let told = told.trim().trim_start_matches("\"digest\": \"").trim_end_matches("\",");
-    assert!(plain.contains(told), "{plain} has not {told}");
+    let expected = digest(line).expect("a digest");
+    let expected = expected.trim().trim_start_matches("\"digest\": \"").trim_end_matches("\",");
+    assert!(plain.contains(expected), "{plain} has not {expected}");
     let ranks = self::page(&format!("{line} --ranks 2 --engine conservative --workers 1"));
     assert_eq!(lanes(&ranks), lanes(&page));
 }

@@ -165,9 +165,9 @@ fn people_are_told_the_means_of_replications() {
             let (_, rest) = line.split_once(behind).expect("what is behind it");
             rest.split(" events").next().expect("a unit").trim().to_owned()
         };
-        let told = mean(means, &format!(" {remote} "));
-        assert!(told.contains(" ± "), "{text}");
-        assert_eq!(told, mean(&run, " handled "), "{text}\n{run}");
+        let of_sweep = mean(means, &format!(" {remote} "));
+        assert!(of_sweep.contains(" ± "), "{text}");
+        assert_eq!(of_sweep, mean(&run, " handled "), "{text}\n{run}");
     }
     let once = stdout(at, "sweep phold --lps 8 --end 2 --vary remote=0.1,0.5 --format text");
     assert!(!once.contains("confidence"), "{once}");

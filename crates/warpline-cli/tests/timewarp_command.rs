@@ -129,9 +129,10 @@ fn no_policy_changes_the_answer() {
 #[test]
 fn a_single_worker_reads_what_is_typed() {
     let line = format!("{PHOLD} --engine timewarp --workers 1");
-    let (rounds, told) = ("gvt_rounds", "the only worker has worked as the sequential engine does");
+    let (rounds, remark) =
+        ("gvt_rounds", "the only worker has worked as the sequential engine does");
     let text = stdout(&line).replace("\n    ", " ");
-    assert!(text.contains("how it was run\n") && text.contains(told), "{text}");
+    assert!(text.contains("how it was run\n") && text.contains(remark), "{text}");
     assert_eq!(json(&line)[rounds], 0);
     assert_eq!(json(&format!("{line} --pending heap --balance on --pin off"))[rounds], 0);
     for flags in [
@@ -147,7 +148,7 @@ fn a_single_worker_reads_what_is_typed() {
     ] {
         let report = json(&format!("{line} {flags}"));
         assert!(report[rounds].as_u64().is_some_and(|rounds| rounds > 0), "{flags}: {report}");
-        assert!(!report["remarks"].to_string().contains(told), "{flags}: {report}");
+        assert!(!report["remarks"].to_string().contains(remark), "{flags}: {report}");
         assert_eq!(report["digest"], json(PHOLD)["digest"], "{flags}");
     }
     let table = stdout(&format!("{} --vary batch=16,64", line.replacen("run", "sweep", 1)));
@@ -384,8 +385,8 @@ fn replications_are_the_sequential_ones() {
         let (processed, undone) = (number("processed_events"), number("rolled_back_events"));
         assert_eq!(processed, number("committed_events") + undone);
         let efficiency = number("committed_events") as f64 / processed as f64;
-        let told = report["efficiency"].as_f64().expect("a number");
-        assert!((told - efficiency).abs() < 1e-12, "{told} for {efficiency}");
+        let reported = report["efficiency"].as_f64().expect("a number");
+        assert!((reported - efficiency).abs() < 1e-12, "{reported} for {efficiency}");
     }
 }
 

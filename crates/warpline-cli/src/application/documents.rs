@@ -93,11 +93,11 @@ fn documents_name_all_exit_statuses() {
         let (_, rest) = text.split_once(after).expect("it is there");
         numbers(rest.split_once(until).map_or(rest, |(part, _)| part))
     };
-    let told = numbers(STATUSES);
-    assert!(told.contains(&4) && told.len() == 8, "{told:?}");
+    let statuses = numbers(STATUSES);
+    assert!(statuses.contains(&4) && statuses.len() == 8, "{statuses:?}");
     let table = page("docs/settings.md", "**Exit status.**", "**");
-    assert_eq!(table, told);
+    assert_eq!(table, statuses);
     let map = page("ARCHITECTURE.md", "adds exit statuses: ", "after a signal");
     // Zero says that there is no error.
-    assert_eq!(map, told.into_iter().filter(|&status| status > 0).collect());
+    assert_eq!(map, statuses.into_iter().filter(|&status| status > 0).collect());
 }

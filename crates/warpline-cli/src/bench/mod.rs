@@ -270,7 +270,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
     if args.sends {
         let costs = sends::measure(args);
         let kept = destination.map_or(Ok(()), |file| file.write(results::of_sends(&costs, args)));
-        output.write_report(&sends::told(&costs, args))?;
+        output.write_report(&sends::report(&costs, args))?;
         return Ok(kept?);
     }
     interrupt::keep_report();
@@ -311,7 +311,7 @@ fn measure(args: &BenchArgs) -> Result<Vec<Row>, Failure> {
 }
 
 fn to_json(rows: &[Row], memory: &[Memory]) -> Value {
-    let told: Vec<_> = rows
+    let values: Vec<_> = rows
         .iter()
         .map(|row| {
             json!({
@@ -328,7 +328,7 @@ fn to_json(rows: &[Row], memory: &[Memory]) -> Value {
         })
         .collect();
     let memory: Vec<_> = memory.iter().map(|memory| memory.to_json()).collect();
-    json!({ "machine": system::processor(), "rows": told, "memory": memory })
+    json!({ "machine": system::processor(), "rows": values, "memory": memory })
 }
 
 #[cfg(test)]

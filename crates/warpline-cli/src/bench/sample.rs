@@ -76,9 +76,9 @@ fn apart(
 ) -> Result<Option<(u64, CommitDigest, f64)>, Failure> {
     let report = process::report(workload, variant, end, policies)?;
     let digest = report["digest"].as_str().and_then(|digest| digest.parse().ok());
-    let told =
+    let outcome =
         report["committed_events"].as_u64().zip(digest).zip(report["events_per_second"].as_f64());
-    Ok(told.map(|((events, digest), rate)| (events, digest, rate)))
+    Ok(outcome.map(|((events, digest), rate)| (events, digest, rate)))
 }
 
 /// The same of a run by this process; `None` if it was interrupted.
@@ -94,8 +94,8 @@ fn here(
         1 => simulation.run()?,
         ranks => simulation.run_on_ranks(ranks)?,
     };
-    let told = (report.committed_events, report.digest, report.events_per_second());
-    Ok((!report.interrupted).then_some(told))
+    let outcome = (report.committed_events, report.digest, report.events_per_second());
+    Ok((!report.interrupted).then_some(outcome))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(super) fn measure(args: &BenchArgs) -> Vec<SendCost> {
 }
 
 /// What was measured, as a table or as JSON.
-pub(super) fn told(costs: &[SendCost], args: &BenchArgs) -> String {
+pub(super) fn report(costs: &[SendCost], args: &BenchArgs) -> String {
     if args.json { to_json(costs) } else { to_text(costs) }
 }
 

@@ -44,8 +44,8 @@ fn of_workload(rows: &[Row], workload: Workload) -> Table {
         ("to sequential", &to_sequential),
         ("to undisturbed", &to_undisturbed),
     ];
-    let told = |(_, of): &Ratio<'_>| mine.iter().any(|row| !of(row).is_nan());
-    let ratios: Vec<_> = ratios.into_iter().filter(told).collect();
+    let is_known = |(_, of): &Ratio<'_>| mine.iter().any(|row| !of(row).is_nan());
+    let ratios: Vec<_> = ratios.into_iter().filter(is_known).collect();
 
     let mut table = table();
     let header = ["", "M events/s: median", "min", "max"].into_iter();

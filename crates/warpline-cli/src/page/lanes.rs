@@ -46,7 +46,7 @@ pub(super) fn lanes(picture: Report<'_>) -> Markup {
     let lanes = Lanes::of(picture);
     let count = lanes.lines.len();
     let top = |lane: usize| tenths(100.0 * lane as f64 / count as f64);
-    let [least, most] = [lanes.least, lanes.most].map(|number| lanes.told(number));
+    let [least, most] = [lanes.least, lanes.most].map(|number| lanes.with_unit(number));
     html! {
         div.dim { "Each lane is from " (least) " to " (most) "." }
         div.lanes style={ "--lanes:" (count) } {
@@ -92,7 +92,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    fn told(&self, number: f64) -> String {
+    fn with_unit(&self, number: f64) -> String {
         format!("{} {}", label(number), self.unit)
     }
 
@@ -127,14 +127,14 @@ impl<'a> Lanes<'a> {
                 @let (from, to) = (width * strip as f64, width * (strip + 1) as f64);
                 @let (left, right) = (self.x.place(from), self.x.place(to));
                 rect.at x=(tenths(left)) width=(tenths(right - left)) y="0" height=(height) {
-                    title { (self.told_in(from, to)) }
+                    title { (self.tooltip(from, to)) }
                 }
             }
         }
     }
 
     /// What is between two places.
-    fn told_in(&self, from: f64, to: f64) -> String {
+    fn tooltip(&self, from: f64, to: f64) -> String {
         let mut text = format!("{}: {} to {}", self.axis, label(from), label(to));
         for (name, line) in self.names.iter().zip(&self.lines) {
             let Some((low, high)) = range(line, from, to) else { continue };

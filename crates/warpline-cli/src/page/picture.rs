@@ -101,7 +101,7 @@ impl<'a> Values<'a> {
         format!("{:.3}", from + (to - from) * part.clamp(0.0, 1.0))
     }
 
-    fn told(&self, value: Option<f64>) -> String {
+    fn text(&self, value: Option<f64>) -> String {
         match value {
             None => "-".to_owned(),
             Some(value) if self.unit.is_empty() => significant(value),
@@ -112,13 +112,13 @@ impl<'a> Values<'a> {
     fn legend(&self) -> Markup {
         let steps = (0..8).map(|step| f64::from(step) / 7.0);
         html! {
-            span.ends { (self.told(Some(self.least))) }
+            span.ends { (self.text(Some(self.least))) }
             @for part in steps {
                 span.step style={
                     "opacity:" (self.density(self.least + part * (self.most - self.least)))
                 } {}
             }
-            span.ends { (self.told(Some(self.most))) }
+            span.ends { (self.text(Some(self.most))) }
         }
     }
 }
@@ -137,7 +137,7 @@ fn grid(picture: Report<'_>, values: &Values<'_>) -> Markup {
                 @let (x, y) = at(n);
                 rect.value x=(tenths(x * side)) y=(tenths(y * side)) width=(tenths(side))
                     height=(tenths(side)) opacity=(value.map_or("0".into(), |v| values.density(v)))
-                    { title { (x) ", " (y) ": " (values.told(value)) } }
+                    { title { (x) ", " (y) ": " (values.text(value)) } }
             }
         }
     }
@@ -167,7 +167,7 @@ fn bars(picture: Report<'_>, values: &Values<'_>) -> Markup {
                     }
                 }
                 rect.at x=(tenths(left)) width=(tenths(step)) y=(TOP) height=(BOTTOM - TOP) {
-                    title { (labels.get(n).copied().unwrap_or_default()) ": " (values.told(value)) }
+                    title { (labels.get(n).copied().unwrap_or_default()) ": " (values.text(value)) }
                 }
             }
             text x=(tenths(f64::midpoint(first, RIGHT))) y=(SIZE.1 - 5.0) text-anchor="middle" {
@@ -204,7 +204,7 @@ fn map(picture: Report<'_>, values: &Values<'_>) -> Markup {
                 line.value x1=(x(line[0])) y1=(y(line[1])) x2=(x(line[2])) y2=(y(line[3]))
                     opacity=(value.map_or("0".into(), |v| values.density(v))) {
                     title {
-                        (names.get(n).copied().unwrap_or_default()) ": " (values.told(value))
+                        (names.get(n).copied().unwrap_or_default()) ": " (values.text(value))
                     }
                 }
             }

@@ -82,7 +82,7 @@ impl Plot<'_> {
                 }
                 @for &tick in &x.ticks {
                     text x=(tenths(x.place(tick))) y=(BOTTOM + 16.0) text-anchor="middle" {
-                        (x.told(tick))
+                        (x.label(tick))
                     }
                 }
                 @let middle = tenths(f64::midpoint(left, RIGHT));
@@ -131,13 +131,13 @@ impl Plot<'_> {
                 @let from = if n == 0 { x.ends.0 } else { middle(n - 1) };
                 @let to = if n + 1 == at.len() { RIGHT } else { middle(n) };
                 rect.at x=(tenths(from)) width=(tenths((to - from).max(0.0))) y=(TOP)
-                    height=(BOTTOM - TOP) { title { (self.told_at(n, place)) } }
+                    height=(BOTTOM - TOP) { title { (self.tooltip(n, place)) } }
             }
         }
     }
 
     /// What is at a place.
-    fn told_at(&self, n: usize, place: f64) -> String {
+    fn tooltip(&self, n: usize, place: f64) -> String {
         let mut text = format!("{}: {}", self.x, significant(place));
         for curve in &self.curves {
             if let Some(Some(number)) = curve.numbers.get(n) {
@@ -160,7 +160,7 @@ pub(super) fn value_axis(y: &Scale, name: &str) -> Markup {
             @let at = tenths(y.place(tick));
             line.grid x1=(tenths(left)) x2=(RIGHT) y1=(at) y2=(at) {}
             text x=(tenths(left - 5.0)) y=(tenths(y.place(tick) + 4.0)) text-anchor="end" {
-                (y.told(tick))
+                (y.label(tick))
             }
         }
         text x="4" y="12" { (name) }
@@ -235,7 +235,7 @@ impl Scale {
     }
 
     /// A tick as text: with as many digits as tell it from the next one.
-    pub(super) fn told(&self, tick: f64) -> String {
+    pub(super) fn label(&self, tick: f64) -> String {
         let (digits, size) = (self.step.log10().floor(), tick.abs().log10().floor());
         if tick == 0.0 {
             return "0".to_owned();
@@ -249,7 +249,7 @@ impl Scale {
 
     /// The most characters of a tick.
     fn chars(&self) -> f64 {
-        let chars = |&tick: &f64| self.told(tick).chars().count();
+        let chars = |&tick: &f64| self.label(tick).chars().count();
         self.ticks.iter().map(chars).max().unwrap_or(0) as f64
     }
 
@@ -293,7 +293,7 @@ mod tests {
     fn numbers_at_an_axis_have_room() {
         for most in [3e-9, 0.00012, 0.7, 1.0, 600_000.0, 9_999_999.0, 1.7e12] {
             for scale in [Scale::new(&[most], (0.0, 1.0)), Scale::around(&[most], (0.0, 1.0))] {
-                let texts: Vec<_> = scale.ticks.iter().map(|&tick| scale.told(tick)).collect();
+                let texts: Vec<_> = scale.ticks.iter().map(|&tick| scale.label(tick)).collect();
                 let widest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
                 assert!(scale.left() - 5.0 >= widest as f64 * 7.5, "{texts:?}: {}", scale.left());
                 assert!(texts.windows(2).all(|pair| pair[0] != pair[1]), "{texts:?}");
@@ -321,7 +321,7 @@ mod tests {
         assert!(ticks(&[0.0]).len() >= 2 && ticks(&[]).len() >= 2);
     }
 
-    /// A band is drawn there and back, and told.
+    /// A band is drawn there and back, and its ends are in the tooltips.
     #[test]
     fn a_band_is_around_its_curve() {
         let curve = Curve { name: "a".into(), numbers: vec![Some(11.0), None, Some(12.0)] };
