@@ -215,14 +215,14 @@ impl Claim {
             of.map(Self::verdict).collect()
         };
         let (paper, own) = (verdicts(Origin::Paper), verdicts(Origin::Own));
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         if !paper.is_empty() {
-            told.push(of_paper(&paper));
+            sentences.push(of_paper(&paper));
         }
         if !own.is_empty() {
-            told.push(counts("Claims of our own", &own));
+            sentences.push(counts("Claims of our own", &own));
         }
-        told.join(" ")
+        sentences.join(" ")
     }
 }
 
@@ -250,7 +250,7 @@ fn of_paper(verdicts: &[Verdict]) -> String {
 /// How many claims got which verdict.
 fn counts(what: &str, verdicts: &[Verdict]) -> String {
     let count = |wanted: fn(&Verdict) -> bool| verdicts.iter().filter(|&v| wanted(v)).count();
-    let told: Vec<_> = [
+    let parts: Vec<_> = [
         (count(|v| *v == Verdict::Yes), "held"),
         (count(|v| matches!(v, Verdict::Partly(..))), "held in part"),
         (count(|v| *v == Verdict::No), "not held"),
@@ -264,7 +264,7 @@ fn counts(what: &str, verdicts: &[Verdict]) -> String {
     .filter(|(count, _)| *count > 0)
     .map(|(count, verdict)| format!("{count} {verdict}"))
     .collect();
-    format!("{what}, {} in all: {}.", verdicts.len(), told.join(", "))
+    format!("{what}, {} in all: {}.", verdicts.len(), parts.join(", "))
 }
 
 /// The ratio of two points' rates within each round.

@@ -35,16 +35,16 @@ pub enum Provenance {
 
 impl fmt::Display for Provenance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, told) = match self {
-            Self::Ours(told) => ("ours", told),
-            Self::Measured(told) => ("measured here", told),
-            Self::Published(told) => ("published", told),
-            Self::Varied(told) => ("estimated, with several values", told),
-            Self::Paper(told) => ("from the paper", told),
-            Self::Estimated(told) => ("estimated", told),
-            Self::Fitted(told) => ("fitted", told),
+        let (kind, detail) = match self {
+            Self::Ours(detail) => ("ours", detail),
+            Self::Measured(detail) => ("measured here", detail),
+            Self::Published(detail) => ("published", detail),
+            Self::Varied(detail) => ("estimated, with several values", detail),
+            Self::Paper(detail) => ("from the paper", detail),
+            Self::Estimated(detail) => ("estimated", detail),
+            Self::Fitted(detail) => ("fitted", detail),
         };
-        write!(f, "{kind}: {told}")
+        write!(f, "{kind}: {detail}")
     }
 }
 

@@ -79,8 +79,8 @@ mod tests {
             "efficiency": 0.5,
             "counters": { "null_messages": 3 },
         });
-        let told = outcome(&report).expect("it is complete");
-        assert_eq!((told.committed, told.rate, told.null_messages), (7, 2.5, 3));
+        let found = outcome(&report).expect("it is complete");
+        assert_eq!((found.committed, found.rate, found.null_messages), (7, 2.5, 3));
         report["digest"] = json!("no digest");
         assert_eq!(outcome(&report), None);
     }

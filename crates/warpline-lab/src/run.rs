@@ -71,10 +71,10 @@ pub fn run(
 
 /// The table of a figure, as a file of results.
 fn results(figure: &dyn Figure, findings: &Findings, settings: &Settings) -> Results {
-    let mut told = Map::new();
-    told.insert("flags".to_owned(), Value::from(settings.flags().trim()));
+    let mut flags = Map::new();
+    flags.insert("flags".to_owned(), Value::from(settings.flags().trim()));
     let title = format!("{}: {}", figure.name(), figure.title());
-    let mut results = Results::new(&title, told, findings.table.header.clone());
+    let mut results = Results::new(&title, flags, findings.table.header.clone());
     let number = |cell: &String| cell.parse().map_or_else(|_| cell.as_str().into(), number_of);
     results.rows = findings.table.rows.iter().map(|row| row.iter().map(number).collect()).collect();
     match findings.source {

@@ -105,7 +105,7 @@ fn line(claim: &Claim) -> String {
         if let Some(rule) = rule {
             let _ = write!(line, ". Wanted {rule}");
         }
-        let found: Vec<_> = tests.iter().map(|test| told(test, rule.is_none())).collect();
+        let found: Vec<_> = tests.iter().map(|test| text_of_test(test, rule.is_none())).collect();
         let _ = write!(line, ". {}", found.join("; "));
     }
     line + ".\n"
@@ -124,7 +124,7 @@ fn reservations() -> String {
 }
 
 /// What was found at one place, with its rule where places differ in it.
-fn told(test: &Test, with_rule: bool) -> String {
+fn text_of_test(test: &Test, with_rule: bool) -> String {
     let Test { place, found, wanted, outcome } = test;
     let rule = if with_rule { format!(", wanted {wanted}") } else { String::new() };
     let outcome = match outcome {

@@ -15,7 +15,7 @@ use crate::{
 };
 
 const COLUMNS: [&str; 7] = ["figure", "claim", "wanted", "found", "verdict", "rounds", "measured"];
-/// At more places than this, what was found is told as a range.
+/// At more places than this, what was found is given as a range.
 const PLACES_MOST: usize = 2;
 
 /// A file of verdicts.
@@ -106,8 +106,8 @@ fn wanted(claim: &Claim) -> String {
 /// What was found: at each of a few places, or from the least to the greatest.
 fn found(tests: &[Test]) -> String {
     if tests.len() <= PLACES_MOST {
-        let told = tests.iter().map(|Test { place, found, .. }| format!("{place}: {found:.2}"));
-        return told.collect::<Vec<_>>().join("; ");
+        let texts = tests.iter().map(|Test { place, found, .. }| format!("{place}: {found:.2}"));
+        return texts.collect::<Vec<_>>().join("; ");
     }
     let numbers = || tests.iter().map(|test| test.found);
     let (least, greatest) =

@@ -153,7 +153,11 @@ impl Figure for FloodingFigure {
             source: Source::Computed,
             claims,
             constants: constants(),
-            remarks: samples.iter().filter(|sample| is_short(&samples, sample)).map(told).collect(),
+            remarks: samples
+                .iter()
+                .filter(|sample| is_short(&samples, sample))
+                .map(remark)
+                .collect(),
         })
     }
 }
@@ -170,7 +174,7 @@ fn is_short(samples: &[Sample], sample: &Sample) -> bool {
 }
 
 /// A sample that says nothing of protection.
-fn told(sample: &Sample) -> String {
+fn remark(sample: &Sample) -> String {
     let Sample { pool, buffers, .. } = sample;
     format!(
         "{pool} at {buffers}: without the source it takes more than {SHORT} times the turns of \

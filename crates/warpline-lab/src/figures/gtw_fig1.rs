@@ -84,7 +84,7 @@ enum Which {
     Best,
 }
 
-/// The engines that are told beside Time Warp, with as many workers as it has at most.
+/// The engines that are reported beside Time Warp, with as many workers as it has at most.
 const BESIDE: [Which; 2] = [Which::Speculative, Which::Auto];
 const SEQUENTIAL: [Which; 2] = [Which::Splay, Which::Best];
 
@@ -152,7 +152,7 @@ impl Figure for GtwFig1 {
         findings.table = Findings::of_rates(title, pools::workers_axis(lab), &points).table;
         findings.plot.curves.extend(baselines(&sequential, &lab.settings.workers));
         findings.remarks.extend(speed_ups(&points));
-        findings.remarks.extend(local.iter().map(told_local));
+        findings.remarks.extend(local.iter().map(local_remark));
         let ends = WORK.map(|work| lab.settings.shortened(work.end));
         Ok(Findings {
             paper: "Das, Fujimoto, Panesar, Allison and Hybinette 1994, figure 1 and section 4: a \
@@ -260,7 +260,7 @@ fn local_share(point: &Point) -> f64 {
     point.median(|sample| sample.local_share.unwrap_or(f64::NAN))
 }
 
-fn told_local(point: &Point) -> String {
+fn local_remark(point: &Point) -> String {
     format!("{}, {} workers in turn: {:.3} local events.", point.curve, point.x, local_share(point))
 }
 
@@ -288,7 +288,7 @@ fn speed_up(point: &Point, points: &[Point], curve: &str) -> Vec<f64> {
 /// The speed-up of every engine with the most workers, against both sequential engines, and by
 /// worker.
 fn speed_ups(points: &[Point]) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut remarks = Vec::new();
     for work in &WORK {
         for (_, mobility) in MOBILITIES {
             for which in [Which::TimeWarp, Which::Plenty, Which::Speculative, Which::Auto] {
@@ -302,7 +302,7 @@ fn speed_ups(points: &[Point]) -> Vec<String> {
                 };
                 let [splay, best] = SEQUENTIAL.map(against);
                 let workers = point.x;
-                told.push(format!(
+                remarks.push(format!(
                     "{name}, {workers} worker(s): speed-up {splay:.2} against the sequential \
                      engine with a splay tree, {:.2} per worker; {best:.2} against {}, {:.2} per \
                      worker. The paper: {PER_WORKER:.2}.",
@@ -313,7 +313,7 @@ fn speed_ups(points: &[Point]) -> Vec<String> {
             }
         }
     }
-    told
+    remarks
 }
 
 fn claims(points: &[Point], local: &[Point]) -> Vec<Claim> {
@@ -360,10 +360,10 @@ fn claims(points: &[Point], local: &[Point]) -> Vec<Claim> {
 fn per_worker(claim: Claim, most: Option<&Point>, points: &[Point], work: &Work) -> Claim {
     let Some(point) = most else { return claim };
     let engines = SEQUENTIAL.into_iter().zip(["one with a splay tree".to_owned(), best_engine()]);
-    engines.fold(claim, |claim, (engine, told)| {
+    engines.fold(claim, |claim, (engine, name)| {
         let speed_ups = speed_up(point, points, &curve(MOBILITIES[0].1, engine, work));
         let parts: Vec<_> = speed_ups.iter().map(|speed_up| speed_up / point.x).collect();
-        let place = format!("{}, {} workers against {told}", point.curve, point.x);
+        let place = format!("{}, {} workers against {name}", point.curve, point.x);
         claim.test_rounds(place, &parts, Bounds::Above(PER_WORKER))
     })
 }
@@ -453,17 +453,17 @@ mod tests {
         assert_eq!(verdicts[3], Verdict::Unknown, "nothing was counted");
     }
 
-    /// The speed-up is told against both sequential engines, and both are dashed lines.
+    /// The speed-up is given against both sequential engines, and both are dashed lines.
     #[test]
     fn speed_ups_are_against_both() {
         let points = data([3.0, 2.0, 1.0], 2.0, 1.5);
-        let told = speed_ups(&points);
-        let first = &told[0];
+        let remarks = speed_ups(&points);
+        let first = &remarks[0];
         assert!(
             first.contains("2 worker(s): speed-up 4.00 against")
                 && first.contains("2.00 per worker; 3.33 against")
                 && first.contains("The paper: 0.90."),
-            "{told:?}"
+            "{remarks:?}"
         );
         let lines = baselines(&points, &[1, 2]);
         assert_eq!(lines.len(), 6);

@@ -60,7 +60,7 @@ impl Figure for GtwThrashing {
         let x = Axis::new("event buffers by portables").with_ticks(BUFFERS);
         let title = "PCS, 64 x 32 cells, 50 000 portables, high mobility";
         let mut findings = Findings::of_rates(title, x, &points);
-        findings.remarks.extend(points.iter().filter(|p| !p.samples.is_empty()).map(told));
+        findings.remarks.extend(points.iter().filter(|p| !p.samples.is_empty()).map(remark));
         let is_tested = pools::comparable(workers as f64);
         Ok(Findings {
             paper: "Das, Fujimoto, Panesar, Allison and Hybinette 1994, section 3.4, in words: \
@@ -123,7 +123,7 @@ fn deviations(point: &Point) -> Vec<f64> {
     rates.into_iter().map(|rate| (rate / mean - 1.0).abs()).collect()
 }
 
-fn told(point: &Point) -> String {
+fn remark(point: &Point) -> String {
     let rates = point.rates();
     let count = rates.len() as f64;
     let mean = rates.iter().sum::<f64>() / count;

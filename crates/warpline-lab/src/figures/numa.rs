@@ -79,19 +79,19 @@ impl Traces {
             speculative: self.speculative.first_quarter(),
         };
         let unchanged = Variation { name: "as it is", apply: |params| params };
-        let told = |variation: Variation| {
+        let line = |variation: Variation| {
             let machine = (variation.apply)(NodeParams::opteron());
-            let mut told = Vec::new();
+            let mut texts = Vec::new();
             for &ratio in ratios {
-                told.push(quarter.told(machine, ratio)?);
+                texts.push(quarter.ratio_text(machine, ratio)?);
             }
-            Ok(format!("Sensitivity, {}: {}.", variation.name, told.join(", ")))
+            Ok(format!("Sensitivity, {}: {}.", variation.name, texts.join(", ")))
         };
-        [unchanged].into_iter().chain(variations()).map(told).collect()
+        [unchanged].into_iter().chain(variations()).map(line).collect()
     }
 
     /// The time with one kind of memory by that with another, for the text.
-    fn told(
+    fn ratio_text(
         &self,
         machine: NodeParams,
         (name, [above, below]): (&str, [Memory; 2]),
@@ -126,7 +126,7 @@ pub(super) fn with_other_traffic(
     ratio: (&str, [Memory; 2]),
 ) -> Result<String, LabError> {
     let quarter = [begin, begin + (end - begin) / 4.0];
-    Traces::record(traffic, settings, quarter)?.told(NodeParams::opteron(), ratio)
+    Traces::record(traffic, settings, quarter)?.ratio_text(NodeParams::opteron(), ratio)
 }
 
 /// Findings with the execution times of all points, where [`Findings::of_rates`] has their rates.

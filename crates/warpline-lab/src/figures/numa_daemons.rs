@@ -99,8 +99,8 @@ impl Figure for NumaDaemons {
         remarks.extend(traces.sensitivity(&[ratio])?);
         for interarrival in OTHER_INTERARRIVALS {
             let traffic = numa::italy(LPS, interarrival);
-            let told = numa::with_other_traffic(&traffic, settings, PART, ratio)?;
-            remarks.push(format!("Sensitivity, a car every {interarrival} s: {told}."));
+            let text = numa::with_other_traffic(&traffic, settings, PART, ratio)?;
+            remarks.push(format!("Sensitivity, a car every {interarrival} s: {text}."));
         }
         remarks.push(of_interference(&replays, against.seconds));
         remarks.push(traces.describe());
@@ -238,13 +238,13 @@ fn constants() -> Vec<Constant> {
 /// text.
 fn of_interference(replays: &[(usize, NodeCounts)], against: f64) -> String {
     let often = replays.iter().find(|(period, _)| PAPERS.contains(&(*period as f64)));
-    let told = [0.5, 1.0, 2.0].map(|times| {
+    let texts = [0.5, 1.0, 2.0].map(|times| {
         let y = often.map_or(f64::NAN, |&(period, counts)| {
             against / seconds(&counts, DAEMONS[0], period, times)
         });
         format!("{y:.2}")
     });
-    let [half, same, twice] = told;
+    let [half, same, twice] = texts;
     format!("Sensitivity, half of what daemons take: {half}; as it is {same}; twice {twice}.")
 }
 

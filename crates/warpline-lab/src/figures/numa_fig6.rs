@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn what_moved_is_told() {
-        let told = moves(&points([1.0; 3], 1.0, [1.0; 2], 3));
-        assert!(told.contains("at 120 2 LPs and 3 segments"), "{told}");
+        let remark = moves(&points([1.0; 3], 1.0, [1.0; 2], 3));
+        assert!(remark.contains("at 120 2 LPs and 3 segments"), "{remark}");
     }
 }

@@ -98,7 +98,7 @@ impl Figure for PoolParameters {
         let counted = lab.count(all(WORKERS, true))?;
         let x = Axis::new("part of all buffers, or of the size of a list");
         let mut findings = Findings::of_rates("PHOLD, 256 LPs, 1024 events", x, &points);
-        findings.remarks.extend(counted.iter().map(told));
+        findings.remarks.extend(counted.iter().map(remark));
         Ok(Findings {
             paper: "Fujimoto and Panesar 1995, section 3.4: 30 % of all memory were in the global \
                     pool of sender pools, which was selected empirically to maximize performance. \
@@ -131,7 +131,7 @@ fn constants() -> Vec<Constant> {
     ]
 }
 
-fn told(point: &Point) -> String {
+fn remark(point: &Point) -> String {
     let turns = point.median(|sample| sample.events_per_turn);
     let rounds = point.median(|sample| sample.events_per_gvt);
     format!(

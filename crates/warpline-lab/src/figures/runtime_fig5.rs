@@ -192,7 +192,7 @@ fn one_beats_sequential(circuits: &[&str], points: &[Point]) -> Claim {
 
 /// The rate of every point by that of the sequential engine, for the text.
 fn beside_sequential(parallel: &[Point], sequential: &[Point]) -> Vec<String> {
-    let told = |point: &Point| {
+    let remark = |point: &Point| {
         let sequential =
             sequential.iter().find(|sequential| sequential.setup.model == point.setup.model)?;
         let ratio = median(ratios(point, sequential).into_iter());
@@ -203,7 +203,7 @@ fn beside_sequential(parallel: &[Point], sequential: &[Point]) -> Vec<String> {
             point.curve, point.x
         ))
     };
-    parallel.iter().filter_map(told).collect()
+    parallel.iter().filter_map(remark).collect()
 }
 
 /// The paper has null messages, on ranks. The claim about windows is ours. One worker is one rank.

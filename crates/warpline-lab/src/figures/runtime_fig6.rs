@@ -252,15 +252,15 @@ fn no_deadlocks((curves, points): (&[&str], &[Point])) -> Claim {
 }
 
 /// The null messages per event of a curve, for the text.
-fn told_nulls(points: &[Point], curve: &str) -> String {
+fn nulls_remark(points: &[Point], curve: &str) -> String {
     let of_curve = points.iter().filter(|point| point.curve == curve);
-    let told: Vec<_> = of_curve
+    let texts: Vec<_> = of_curve
         .map(|point| {
             let nulls = median(nulls_per_event(point).into_iter());
             format!("{nulls:.2} at {}", point.x)
         })
         .collect();
-    format!("{curve}, null messages per event: {}.", told.join(", "))
+    format!("{curve}, null messages per event: {}.", texts.join(", "))
 }
 
 impl Figure for RuntimeFig6 {
@@ -285,7 +285,7 @@ impl Figure for RuntimeFig6 {
             &points,
         );
         let curves = circuits.all().map(|circuit| circuit.name.as_str());
-        findings.remarks.extend(curves.map(|curve| told_nulls(&points, curve)));
+        findings.remarks.extend(curves.map(|curve| nulls_remark(&points, curve)));
         Ok(Findings {
             paper: "Wen and Yelick 1995, figure 6: without aggregation the running time of C2670, \
                     with small subcircuits, rose by more than a factor of 3, and that of the \

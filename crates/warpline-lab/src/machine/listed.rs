@@ -103,8 +103,8 @@ mod tests {
         assert_eq!(of(MachineParams::ksr2()), Basis::Fitted("the times"));
         assert_eq!(of(MachineParams::server()), Basis::Estimated("the times"));
         assert_eq!(of(MachineParams::opteron()), Basis::Estimated("the times"));
-        let told: Vec<_> =
+        let lines: Vec<_> =
             MachineParams::ksr2().constants().iter().map(ToString::to_string).collect();
-        assert!(told.iter().any(|line| line.starts_with("a page miss: 400000 ns (fitted: ")));
+        assert!(lines.iter().any(|line| line.starts_with("a page miss: 400000 ns (fitted: ")));
     }
 }

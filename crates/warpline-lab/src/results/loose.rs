@@ -79,11 +79,11 @@ pub(super) fn figures(text: &str) -> Vec<(usize, String)> {
         // Versions, and the targets of links, have numbers of their own.
         let plain = plain.replace("Python 3.", "Python ");
         let links = plain.split("](").enumerate();
-        let told = links.map(|(nth, rest)| match (nth, rest.split_once(')')) {
+        let without_targets = links.map(|(nth, rest)| match (nth, rest.split_once(')')) {
             (1.., Some((_, rest))) => rest,
             _ => rest,
         });
-        let quoted = told.flat_map(figures_in).filter(|figure| !known.contains(figure));
+        let quoted = without_targets.flat_map(figures_in).filter(|figure| !known.contains(figure));
         loose.extend(quoted.map(|figure| (number, figure)));
     }
     loose

@@ -73,10 +73,10 @@ fn results_become_tables_and_their_sources_are_watched() {
     assert!(line.contains("[page.md](../page.md)") && line.ends_with("| as they were |"), "{line}");
     assert!(changed(root).expect("they are read").is_empty());
 
-    // A change of the sources is told, and makes nothing fail until somebody updates the list.
+    // A change of the sources is reported, and makes nothing fail until somebody updates the list.
     fs::write(root.join("src/a/engine.rs"), "fn run() { }\n").expect("it can be written");
-    let told = changed(root).expect("they are read");
-    assert!(told.len() == 1 && told[0].ends_with("changed since: src/a"), "{told:?}");
+    let changes = changed(root).expect("they are read");
+    assert!(changes.len() == 1 && changes[0].ends_with("changed since: src/a"), "{changes:?}");
     assert!(differences(root).expect("they are read").is_empty());
     assert_eq!(update(root).expect("they are made"), ["docs/results/README.md"]);
     assert!(row(&read("docs/results/README.md")).expect("a row").ends_with("| changed since |"));
@@ -193,10 +193,10 @@ fn a_digest_of_rust_is_over_code() {
 #[test]
 fn a_command_line_is_told_without_where_results_go() {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>().into_iter();
-    let told = command_line(words("bench W1 --results=a.json --only sequential --results b.json"));
-    assert_eq!(told, "warpline bench W1 --only sequential");
-    let told = command_line(words("lab fig1 --claims a.json --quick --claims=b.json"));
-    assert_eq!(told, "warpline lab fig1 --quick");
+    let line = command_line(words("bench W1 --results=a.json --only sequential --results b.json"));
+    assert_eq!(line, "warpline bench W1 --only sequential");
+    let line = command_line(words("lab fig1 --claims a.json --quick --claims=b.json"));
+    assert_eq!(line, "warpline lab fig1 --quick");
     assert_eq!(
         command_line(["--end".to_owned(), "a b".to_owned()].into_iter()),
         "warpline --end 'a b'"
