@@ -167,8 +167,8 @@ fn the_one_before_is_kept() {
     }
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-    let told = refusal(&spec, 7, &path);
-    assert!(told.contains("cut off") && told.contains("run.ckpt.previous"), "{told}");
+    let error = refusal(&spec, 7, &path);
+    assert!(error.contains("cut off") && error.contains("run.ckpt.previous"), "{error}");
     let mut session = simulation(&spec, 7, TimeWarp::default().into()).resume(&older).unwrap();
     session.run_to_end().unwrap();
     let plain = Plain::run(&spec, 7, f64::INFINITY);
@@ -211,13 +211,13 @@ fn refused_engines_change_nothing() {
 fn engines_come_with_their_ranks() {
     let mut session = simulation(&spec(4), 7, Auto::default().into()).session().unwrap();
     session.set_engine_on(TimeWarp { workers: 1, ..TimeWarp::default() }, 2).unwrap();
-    let told = session.set_engine(Speculative::default()).unwrap_err().to_string();
+    let error = session.set_engine(Speculative::default()).unwrap_err().to_string();
     for text in ["must be auto, conservative or timewarp", "`set_ranks(1)` first", "set_engine_on"]
     {
-        assert!(told.contains(text), "{text:?} is not in: {told}");
+        assert!(error.contains(text), "{text:?} is not in: {error}");
     }
-    let told = session.set_engine_on(Sequential::default(), 3).unwrap_err().to_string();
-    assert!(told.contains("must be auto, conservative or timewarp for a run on sev"), "{told}");
+    let error = session.set_engine_on(Sequential::default(), 3).unwrap_err().to_string();
+    assert!(error.contains("must be auto, conservative or timewarp for a run on sev"), "{error}");
     assert!(session.set_engine_on(TimeWarp::default(), 0).is_err());
     assert_eq!(session.report().unwrap().ranks, 2, "nothing has changed");
     session.set_engine_on(Sequential::default(), 1).unwrap();
@@ -233,8 +233,8 @@ fn ends_before_the_checkpoint_are_named() {
     let path = folder.path().join("run.ckpt");
     saved(&spec, 7, 5.0, &path);
     let resumed = simulation(&spec, 7, Sequential::default().into()).end(3.0).resume(&path);
-    let told = resumed.unwrap().run_to_end().unwrap_err().to_string();
-    assert!(told.contains("`end` is 3, but must be not before 5"), "{told}");
+    let error = resumed.unwrap().run_to_end().unwrap_err().to_string();
+    assert!(error.contains("`end` is 3, but must be not before 5"), "{error}");
 }
 
 /// A checkpoint of another run is refused, with what differs.
@@ -243,14 +243,14 @@ fn files_of_other_runs_are_refused() {
     let (folder, spec) = (tempfile::tempdir().unwrap(), spec(4));
     let path = folder.path().join("run.ckpt");
     saved(&spec, 7, 1.0, &path);
-    let told = refusal(&spec, 8, &path);
-    assert!(told.contains("it is of seed 7, and not of 8"), "{told}");
+    let error = refusal(&spec, 8, &path);
+    assert!(error.contains("it is of seed 7, and not of 8"), "{error}");
     let mut other = apart(&spec);
     other.habits[1] = Habit::FanOut(3);
-    let told = refusal(&other, 7, &path);
-    assert!(told.contains("other parameters") && told.contains("`1` there, `3` here"), "{told}");
-    let told = refusal(&spec, 7, &folder.path().join("nothing"));
-    assert!(told.contains("No such file"), "{told}");
+    let error = refusal(&other, 7, &path);
+    assert!(error.contains("other parameters") && error.contains("`1` there, `3` here"), "{error}");
+    let error = refusal(&spec, 7, &folder.path().join("nothing"));
+    assert!(error.contains("No such file"), "{error}");
     fs::write(&path, "something else").unwrap();
     assert!(refusal(&spec, 7, &path).contains("it is no checkpoint of Warpline"));
 }
@@ -261,13 +261,13 @@ fn files_that_cannot_be_written_are_told() {
     let (folder, spec) = (tempfile::tempdir().unwrap(), spec(4));
     let path = folder.path().join("run.ckpt");
     let session = saved(&spec, 7, 1.0, &path);
-    let told = session.save(&folder.path().join("none/run.ckpt")).unwrap_err().to_string();
-    assert!(told.contains("none/run.ckpt"), "{told}");
-    assert!(told.contains("/none is not there"), "{told}");
+    let error = session.save(&folder.path().join("none/run.ckpt")).unwrap_err().to_string();
+    assert!(error.contains("none/run.ckpt"), "{error}");
+    assert!(error.contains("/none is not there"), "{error}");
     #[cfg(target_os = "linux")]
     {
-        let told = session.save(Path::new("/dev/full")).unwrap_err().to_string();
-        assert!(told.contains("No space left"), "{told}");
+        let error = session.save(Path::new("/dev/full")).unwrap_err().to_string();
+        assert!(error.contains("No space left"), "{error}");
     }
     assert!(Checkpoint::read(&path).is_ok());
 }

@@ -281,8 +281,8 @@ fn the_mistake_of_one_rank_is_reported_by_all() {
                         let place = |place: &warpline::error::Place| (place.lp, place.event);
                         assert_eq!(place(&error.place), place(&expected.place));
                     }
-                    Err(RunError::Rank { rank: told, error }) if rank != culprit => {
-                        assert_eq!(told, culprit);
+                    Err(RunError::Rank { rank: named, error }) if rank != culprit => {
+                        assert_eq!(named, culprit);
                         assert!(error.contains("broken on purpose"), "{error}");
                     }
                     outcome => panic!("{algorithm:?}, rank {rank} of {ranks}: {outcome:?}"),

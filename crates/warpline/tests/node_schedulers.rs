@@ -69,17 +69,22 @@ fn outcome(
     watchdog::run(Simulation::new(Compiled::new(model.apart())).engine(engine))
 }
 
-type Told = Report<Vec<(u64, u64)>>;
+type RunReport = Report<Vec<(u64, u64)>>;
 
-fn run(model: &RandomGraph, mode: SynchronizationKind, shape: [usize; 2], by: Schedule) -> Told {
+fn run(
+    model: &RandomGraph,
+    mode: SynchronizationKind,
+    shape: [usize; 2],
+    by: Schedule,
+) -> RunReport {
     outcome(model, mode, shape, by).expect("a sound model")
 }
 
-fn oracle(model: &RandomGraph) -> Told {
+fn oracle(model: &RandomGraph) -> RunReport {
     Simulation::new(Compiled::new(model.apart())).run().expect("a sound model")
 }
 
-fn count(run: &Told, name: &str) -> u64 {
+fn count(run: &RunReport, name: &str) -> u64 {
     let counter = run.details.counters.iter().find(|(counter, _)| *counter == name);
     counter.unwrap_or_else(|| panic!("the counter {name}")).1
 }

@@ -66,7 +66,7 @@ fn engine(mode: SynchronizationKind, workers: usize, capacity: usize) -> Conserv
 }
 
 /// What a run reports, without what may differ between engines.
-fn told(run: &Outcome) -> String {
+fn summary(run: &Outcome) -> String {
     match run {
         Ok(report) => format!(
             "digest {}, {} events, until {}: {:?}",
@@ -92,7 +92,7 @@ fn check(
     let model = model.apart();
     let run = watchdog::run(simulation(&model, mode, workers, capacity).end(end));
     let context = format!("{mode}, {workers} workers, capacity {capacity}, end {end}");
-    assert_eq!(told(&run), told(&expected), "{context}");
+    assert_eq!(summary(&run), summary(&expected), "{context}");
     assert_eq!(*model.lines.lock().unwrap(), *oracle.lines.lock().unwrap(), "{context}");
 }
 
@@ -202,7 +202,7 @@ proptest! {
             (Err(RunError::Rank { error, .. }), Err(RunError::Model(expected))) => {
                 prop_assert!(error.contains(&expected.fault.to_string()), "{error}\n{expected}");
             }
-            _ => prop_assert_eq!(told(&run), told(&expected)),
+            _ => prop_assert_eq!(summary(&run), summary(&expected)),
         }
         prop_assert_eq!(&*model.lines.lock().unwrap(), &*oracle.lines.lock().unwrap());
     }

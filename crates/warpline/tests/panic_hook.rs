@@ -15,10 +15,10 @@ use std::{
 use scripted::{Act, Payload, Stage, scripted, simulation, two_events};
 
 /// How often the hook that was there before any run was called.
-static TOLD: AtomicUsize = AtomicUsize::new(0);
+static CALLS: AtomicUsize = AtomicUsize::new(0);
 
-fn told() -> usize {
-    TOLD.swap(0, Ordering::SeqCst)
+fn take_calls() -> usize {
+    CALLS.swap(0, Ordering::SeqCst)
 }
 
 fn panic_outside_of_any_run() {
@@ -29,7 +29,7 @@ fn panic_outside_of_any_run() {
 #[test]
 fn only_the_panics_of_models_are_kept_from_the_hook() {
     panic::set_hook(Box::new(|_| {
-        TOLD.fetch_add(1, Ordering::SeqCst);
+        CALLS.fetch_add(1, Ordering::SeqCst);
     }));
 
     let in_handler = || {
@@ -45,13 +45,13 @@ fn only_the_panics_of_models_are_kept_from_the_hook() {
         others_failed &= simulation(two_events().breaks(stage, Payload::Str)).run().is_err();
     }
     let replications_failed = simulation(in_handler()).replicate(8, |_| {}).is_err();
-    let from_models = told();
+    let from_models = take_calls();
 
     panic_outside_of_any_run();
-    let after_failed_runs = told();
+    let after_failed_runs = take_calls();
     let sound = simulation(two_events()).run().is_ok();
     panic_outside_of_any_run();
-    let after_a_sound_run = told();
+    let after_a_sound_run = take_calls();
 
     // A panic on another thread while this one is inside a model's code.
     let elsewhere = scripted(|_, _| {
@@ -59,7 +59,7 @@ fn only_the_panics_of_models_are_kept_from_the_hook() {
         other.join().map_or_else(|_| vec![Act::Fail], |()| vec![])
     });
     let undisturbed = simulation(elsewhere).run().is_ok();
-    let from_other_threads = told();
+    let from_other_threads = take_calls();
 
     // An observer is not part of the model, so its panic goes to the caller.
     let observed = || {
@@ -67,7 +67,7 @@ fn only_the_panics_of_models_are_kept_from_the_hook() {
         simulation(endless).observe(|_| panic!("the observer broke")).run()
     };
     let escaped = panic::catch_unwind(observed).is_err();
-    let from_the_observer = told();
+    let from_the_observer = take_calls();
 
     // Failed assertions print through the hook that is restored here.
     drop(panic::take_hook());

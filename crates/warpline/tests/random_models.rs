@@ -104,7 +104,7 @@ fn expected_error(spec: &Spec, plain: &Plain) -> Option<(Option<LpId>, Option<Ev
     }
 }
 
-fn is_told_as(mistake: (Where, Mistake), fault: &Fault) -> bool {
+fn is_reported_as(mistake: (Where, Mistake), fault: &Fault) -> bool {
     match mistake {
         (Where::MakeLp(_) | Where::Finish(_) | Where::Reduce, _) | (_, Mistake::Panic) => {
             matches!(fault, Fault::Panicked { message, .. } if message == "broken on purpose")
@@ -177,7 +177,7 @@ fn check(
         (Err(RunError::Model(error)), Some((lp, event))) => {
             prop_assert_eq!(error.place.event, event, "{}", error);
             prop_assert!(lp.is_none_or(|lp| Some(lp) == error.place.lp), "{}", error);
-            prop_assert!(spec.wrong.is_some_and(|w| is_told_as(w, &error.fault)), "{}", error);
+            prop_assert!(spec.wrong.is_some_and(|w| is_reported_as(w, &error.fault)), "{}", error);
             // The lines before the mistake were written, and no others.
             let is_before = |(key, _): &&Line| match spec.wrong {
                 Some((Where::Finish(_) | Where::Reduce, _)) => true,

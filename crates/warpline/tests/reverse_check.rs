@@ -319,22 +319,22 @@ fn models_without_reverse_handlers_are_refused() {
     assert!(allowed.contains("no reverse handler"), "{allowed}");
     let reverse = TimeWarp { saving: StateSaving::Reverse, ..TimeWarp::default() };
     let only = Only::<(Sequential, TimeWarp), _>::new(OneWay);
-    let told = Simulation::new(only).engine(reverse).run().map(drop).expect_err("it cannot");
-    assert!(told.to_string().contains("`saving` is reverse, but must be auto or copy"), "{told}");
+    let error = Simulation::new(only).engine(reverse).run().map(drop).expect_err("it cannot");
+    assert!(error.to_string().contains("`saving` is reverse, but must be auto or copy"), "{error}");
 }
 
 /// Red if `Simulation::new` takes the sequential engine for every model, or the error does not say
 /// what to do.
 #[test]
 fn a_single_engine_need_not_be_named() {
-    let told = |error: RunError| error.to_string();
+    let text = |error: RunError| error.to_string();
     let one = Simulation::new(Only::<ReverseCheck, _>::new(OneWay)).run().map(drop);
-    let one = told(one.expect_err("it has no reverse handler"));
+    let one = text(one.expect_err("it has no reverse handler"));
     assert!(
         one.contains("`engine` is reverse-check") && one.contains("no reverse handler"),
         "{one}"
     );
     let two = Simulation::new(Only::<(ReverseCheck, TimeWarp), _>::new(OneWay)).run().map(drop);
-    let two = told(two.expect_err("which one?"));
+    let two = text(two.expect_err("which one?"));
     assert!(two.contains("`engine` is sequential") && two.contains("Simulation::engine"), "{two}");
 }

@@ -119,11 +119,11 @@ fn an_endless_start_is_interrupted() {
 /// The same for a run that is told before it begins.
 #[test]
 fn a_run_that_is_told_before_is_interrupted() {
-    static TOLD: AtomicBool = AtomicBool::new(true);
+    static STOP: AtomicBool = AtomicBool::new(true);
     for engine in engines() {
         let context = format!("{engine:?}");
-        let run = Simulation::new(Endless { stop: &TOLD }).engine(engine).end(10.0);
-        let report = watchdog::run(run.stop_when(&TOLD));
+        let run = Simulation::new(Endless { stop: &STOP }).engine(engine).end(10.0);
+        let report = watchdog::run(run.stop_when(&STOP));
         let report = report.unwrap_or_else(|error| panic!("{context}: {error}"));
         assert!(report.interrupted, "{context}");
     }

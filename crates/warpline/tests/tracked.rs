@@ -47,7 +47,7 @@ type Lines = Arc<Mutex<Vec<(EventKey, LpId, u64)>>>;
 /// The hashes of the desks after each of their events.
 #[derive(Default)]
 struct Known {
-    told: Mutex<Vec<Vec<u64>>>,
+    gathered: Mutex<Vec<Vec<u64>>>,
     learned: OnceLock<Vec<Vec<u64>>>,
 }
 
@@ -205,15 +205,15 @@ impl Known {
 
     fn tell(&self, me: LpId, hash: u64) {
         if self.learned.get().is_none() {
-            let mut told = self.told.lock().expect("nothing panics in here");
-            told.resize(DESKS, Vec::new());
-            told[me.index()].push(hash);
+            let mut gathered = self.gathered.lock().expect("nothing panics in here");
+            gathered.resize(DESKS, Vec::new());
+            gathered[me.index()].push(hash);
         }
     }
 
     fn learn(&self) {
-        let told = std::mem::take(&mut *self.told.lock().expect("nothing panics in here"));
-        self.learned.set(told).expect("one sequential run");
+        let gathered = std::mem::take(&mut *self.gathered.lock().expect("nothing panics in here"));
+        self.learned.set(gathered).expect("one sequential run");
     }
 }
 

@@ -102,8 +102,8 @@ impl LogicalProcess for Counter {
 }
 
 /// How many of these runs say that an LP ran differently. The others have seen nothing.
-fn count_told(decides: Decides) -> usize {
-    let mut told = 0;
+fn count_errors(decides: Decides) -> usize {
+    let mut errors = 0;
     for (workers, seed) in (1..=3).flat_map(|workers| (0..6).map(move |seed| (workers, seed))) {
         for width in [0.05, 0.3, 2.0] {
             let model = Only::<(Sequential, Speculative), _>::new(Wrong { decides });
@@ -118,22 +118,22 @@ fn count_told(decides: Decides) -> usize {
             assert_eq!(fault, Fault::RanDifferently, "{decides:?}, {workers} workers: {text}");
             assert!(text.contains("ran differently when it handled its events again"), "{text}");
             assert!(text.contains("`saving-check`"), "{text}");
-            told += 1;
+            errors += 1;
         }
     }
-    told
+    errors
 }
 
 #[test]
 fn the_speculative_engine_says_what_is_wrong() {
     for decides in [Decides::Draws, Decides::Sends, Decides::Receiver, Decides::Delay] {
-        let told = count_told(decides);
-        assert!(told > 9, "{decides:?}: seen in {told} runs of 54");
+        let errors = count_errors(decides);
+        assert!(errors > 9, "{decides:?}: seen in {errors} runs of 54");
     }
 }
 
 /// A model that is right wherever it is saved is not accused.
 #[test]
 fn a_field_that_decides_nothing_is_no_mistake() {
-    assert_eq!(count_told(Decides::Nothing), 0);
+    assert_eq!(count_errors(Decides::Nothing), 0);
 }

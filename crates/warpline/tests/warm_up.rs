@@ -226,7 +226,7 @@ fn engines() -> Vec<Engine> {
 }
 
 /// The figures of a result, bit for bit, and its series.
-fn told(summary: &Summary) -> (Vec<(String, u64)>, String) {
+fn exact(summary: &Summary) -> (Vec<(String, u64)>, String) {
     let bits = |figure: Figure| (figure.name.into_owned(), figure.value.to_bits());
     (summary.figures().into_iter().map(bits).collect(), format!("{:?}", summary.pictures()))
 }
@@ -259,7 +259,7 @@ fn all_engines_report_the_same_with_a_warm_up() {
     for engine in engines() {
         let report = simulation(engine.clone(), WARM_UP).run().expect("sound");
         assert_eq!(report.digest, plain.digest, "{engine:?}");
-        assert_eq!(told(&report.output), told(&right.output), "{engine:?}");
+        assert_eq!(exact(&report.output), exact(&right.output), "{engine:?}");
         assert_eq!(report.committed_events, plain.committed_events);
         assert_eq!(report.end_time.get(), END);
     }
@@ -276,7 +276,7 @@ fn all_engines_report_the_same_with_a_warm_up() {
         let mut simulation = simulation(engine.clone(), WARM_UP).ranks(ranks);
         let report = simulation.run().expect("sound");
         assert_eq!(report.digest, plain.digest, "{engine:?} on {ranks} ranks");
-        assert_eq!(told(&report.output), told(&right.output), "{engine:?} on {ranks} ranks");
+        assert_eq!(exact(&report.output), exact(&right.output), "{engine:?} on {ranks} ranks");
         assert_eq!(report.committed_events, plain.committed_events);
     }
 }
@@ -298,7 +298,7 @@ fn sessions_have_warm_ups() {
             session.run_to_end().expect("sound");
             let report = session.report().expect("sound");
             assert_eq!(report.digest, right.digest, "{engine:?}, {stops:?}");
-            assert_eq!(told(&report.output), told(&right.output), "{engine:?}, {stops:?}");
+            assert_eq!(exact(&report.output), exact(&right.output), "{engine:?}, {stops:?}");
         }
     }
     // By events: the warm-up ends between two of them.
@@ -312,7 +312,7 @@ fn sessions_have_warm_ups() {
         }
         session.run_to_end().expect("sound");
         let report = session.report().expect("sound");
-        assert_eq!(told(&report.output), told(&right.output), "steps of {events} events");
+        assert_eq!(exact(&report.output), exact(&right.output), "steps of {events} events");
     }
     let file = folder.path().join("run.ckpt");
     let other = simulation(Sequential::default(), 1.0).resume(&file).expect_err("another warm-up");
@@ -351,7 +351,7 @@ fn runs_are_stopped_wherever_they_are() {
         session.run_to_end().expect("sound");
         let right = simulation(Sequential::default(), WARM_UP).run().expect("sound");
         let report = session.report().expect("sound");
-        assert_eq!(told(&report.output), told(&right.output), "{engine:?}");
+        assert_eq!(exact(&report.output), exact(&right.output), "{engine:?}");
     }
     let time_warp = TimeWarp { workers: 1, pin: false, ..TimeWarp::default() };
     let mut ranks = simulation(time_warp, WARM_UP).ranks(3).stop_when(&stop);

@@ -146,8 +146,8 @@ fn sessions_report_what_works() {
         session.run_to_end().expect("sound");
         let report = session.report().expect("sound");
         for report in [begun, report] {
-            let told = (report.engine, report.ranks, report.workers);
-            assert_eq!(told, (run.engine, run.ranks, run.workers), "{engine:?}");
+            let reported = (report.engine, report.ranks, report.workers);
+            assert_eq!(reported, (run.engine, run.ranks, run.workers), "{engine:?}");
         }
     }
 }

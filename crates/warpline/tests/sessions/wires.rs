@@ -149,7 +149,7 @@ fn engines() -> [Engine; 2] {
     ]
 }
 
-/// What is told of a bug, but for the place.
+/// What the error says of a bug, but for the place.
 fn expected(bug: Bug) -> &'static str {
     match bug {
         Bug::StateWritesMore => {
@@ -175,13 +175,13 @@ const BUGS: [Bug; 7] = [
     Bug::MessagePanics,
 ];
 
-fn check(bug: Bug, told: &str) {
-    let has = |text: &str| assert!(told.contains(text), "{bug:?}: {text:?} is not in: {told}");
+fn check(bug: Bug, error: &str) {
+    let has = |text: &str| assert!(error.contains(text), "{bug:?}: {text:?} is not in: {error}");
     has(expected(bug));
     has(if expected(bug).contains("state_wire") { "LP 5 " } else { "LP " });
     has("let `read` of the wire take exactly");
     for wrong in ["printed", "handler", "damaged", "bytes that cannot be read"] {
-        assert!(!told.contains(wrong), "{bug:?}: {wrong:?} is in: {told}");
+        assert!(!error.contains(wrong), "{bug:?}: {wrong:?} is in: {error}");
     }
 }
 
@@ -207,16 +207,16 @@ fn wires_that_break_on_ranks_are_named() {
     }
 }
 
-/// What comes during a step is told of the model, too.
+/// What comes during a step is named as a mistake of the model, too.
 #[test]
 fn messages_that_no_rank_can_read_are_named() {
     for engine in engines() {
         let simulation = Simulation::new(Ring(Bug::MessageRefuses)).end(10.0).engine(engine);
-        let told = simulation.ranks(2).run().map(drop).expect_err("it breaks").to_string();
+        let error = simulation.ranks(2).run().map(drop).expect_err("it breaks").to_string();
         for text in ["`Model::wires` cannot read a message for LP ", "no number", "saving-check"] {
-            assert!(told.contains(text), "{text:?} is not in: {told}");
+            assert!(error.contains(text), "{text:?} is not in: {error}");
         }
-        assert!(!told.contains("printed"), "{told}");
+        assert!(!error.contains("printed"), "{error}");
     }
 }
 
