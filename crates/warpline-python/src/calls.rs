@@ -95,7 +95,7 @@ pub(crate) fn figures() -> String {
 #[pyfunction]
 #[pyo3(signature = (model=None))]
 pub(crate) fn describe(py: Python<'_>, model: Option<&str>) -> PyResult<String> {
-    told(py, Application::warpline().describe(model))
+    json_or_exception(py, Application::warpline().describe(model))
 }
 
 /// The keywords of all calls, as JSON.
@@ -128,7 +128,7 @@ fn call(
     let settings = settings.into_iter().map(|(key, value)| (key, value.into())).collect();
     let work = |caller: Caller<'_>| Application::warpline().call(command, model, settings, caller);
     let outcome = looked_after(py, progress, work)?;
-    told(py, outcome)
+    json_or_exception(py, outcome)
 }
 
 /// Works in a thread of its own. An interrupt (Ctrl-C) ends the work, and what it returns then is
@@ -191,7 +191,7 @@ fn show(progress: Option<&Bound<'_, PyAny>>, status: Option<Status>) -> PyResult
 }
 
 /// JSON, or the exception for the error.
-fn told(py: Python<'_>, outcome: Result<Value, CallError>) -> PyResult<String> {
+fn json_or_exception(py: Python<'_>, outcome: Result<Value, CallError>) -> PyResult<String> {
     match outcome {
         Ok(value) => Ok(value.to_string()),
         Err(error) => Err(exception(py, &error)?),

@@ -73,15 +73,15 @@ impl Finishing {
     }
 
     fn results(&self, states: &[u64], end: f64) -> Vec<Figure> {
-        let told = Python::attach(|py| -> PyResult<Vec<(String, f64, bool)>> {
+        let returned = Python::attach(|py| -> PyResult<Vec<(String, f64, bool)>> {
             self.finish.call1(py, (bytes(py, states), end))?.extract(py)
         });
-        let has_raised = told.is_err();
-        let told = told.unwrap_or_else(|error| {
+        let has_raised = returned.is_err();
+        let returned = returned.unwrap_or_else(|error| {
             self.fail(error);
             Vec::new()
         });
-        let names = || told.iter().map(|(name, ..)| name.clone()).collect::<Vec<_>>();
+        let names = || returned.iter().map(|(name, ..)| name.clone()).collect::<Vec<_>>();
         if has_raised && self.names.get().is_none() {
             return Vec::new();
         }
@@ -92,7 +92,7 @@ impl Finishing {
             self.fail(PyValueError::new_err(what));
         }
         // The same figures in the same order, whatever was raised.
-        let of_name = |name: &str| told.iter().find(|(other, ..)| other == name);
+        let of_name = |name: &str| returned.iter().find(|(other, ..)| other == name);
         let figure = |name: &String| {
             let (value, is_whole) =
                 of_name(name).map_or((f64::NAN, false), |&(_, value, is_whole)| (value, is_whole));
@@ -168,7 +168,7 @@ impl Made {
         let raised = exception(py, &error)?;
         let place = error.place_in_run();
         if let Some(failure) = place.and_then(|place| self.foreign.failures()?.at(place)) {
-            raised.value(py).setattr("_failure", told(py, &failure))?;
+            raised.value(py).setattr("_failure", failed_call(py, &failure))?;
         }
         Err(raised)
     }
@@ -199,10 +199,10 @@ pub(crate) fn run_made<'py>(
 }
 
 /// What Python needs to repeat a call that failed.
-type Told<'py> =
+type FailedCall<'py> =
     (&'static str, (f64, u32), [u64; 2], u64, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
 
-fn told<'py>(py: Python<'py>, failure: &Failure) -> Told<'py> {
+fn failed_call<'py>(py: Python<'py>, failure: &Failure) -> FailedCall<'py> {
     let role = match failure.role {
         Role::Start => "start",
         Role::Handle => "handle",

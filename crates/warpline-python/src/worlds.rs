@@ -121,8 +121,8 @@ struct LogFile {
 
 /// A world whose run writes its event log to this file.
 fn logged(world: &ForeignWorld, path: &Path) -> Result<(AnyModel, Box<dyn Recording>), Refusal> {
-    let told = |error| format!("{}: {error}", path.display());
-    let log = EventLog::file(path).map_err(told)?;
+    let message = |error| format!("{}: {error}", path.display());
+    let log = EventLog::file(path).map_err(message)?;
     let model = world.clone().into_any_with(&log);
     Ok((model, Box::new(LogFile { log, path: path.to_owned() })))
 }

@@ -27,8 +27,8 @@ def test_keywords_are_the_flags_of_the_command() -> None:
     assert report.seed == 2**64 - 1
     command = [sys.executable, "-m", "warpline_sim", "run", "phold", "--lps=64"]
     command += ["--population=256", "--end=20", f"--seed={2**64 - 1}", "--quiet"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert report.digest in told.stdout
+    completed = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert report.digest in completed.stdout
 
 
 def test_reports_are_values() -> None:

@@ -368,11 +368,11 @@ print(t.desks.run(t.TABLES, lps=4, end=20, engine="sequential").digest, "numba" 
 def test_compiled_draws_are_loaded_without_numba(tmp_path):
     program = PROGRAM.format(folder=str(Path(__file__).parent))
     env = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "", "HOME": str(tmp_path)}
-    told = [
+    printed = [
         subprocess.run(
             [sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True
         ).stdout.split()
         for _ in range(2)
     ]
-    assert told[0][0] == told[1][0]
-    assert [one[1] for one in told] == ["True", "False"]
+    assert printed[0][0] == printed[1][0]
+    assert [one[1] for one in printed] == ["True", "False"]

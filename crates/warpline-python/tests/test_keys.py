@@ -202,13 +202,13 @@ def test_the_folder_is_the_users_own(base):
 
 
 def refused(base):
-    with pytest.warns(RuntimeWarning, match="not kept") as told:
+    with pytest.warns(RuntimeWarning, match="not kept") as warned:
         folder = _cache.folder()
     assert not folder.is_relative_to(base) and stat.S_IMODE(folder.stat().st_mode) == 0o700
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # It is said once.
         assert _cache.folder() == folder
-    return str(told[0].message)
+    return str(warned[0].message)
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o702], ids=oct)

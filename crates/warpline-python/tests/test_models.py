@@ -210,9 +210,9 @@ def test_mistakes_are_found_before_the_run():
 
 
 @pytest.mark.parametrize(
-    ("value", "told"), [("[1, 2]", "a list"), ("(1, 2)", "a tuple"), ("{}", "a dictionary")]
+    ("value", "kind"), [("[1, 2]", "a list"), ("(1, 2)", "a tuple"), ("{}", "a dictionary")]
 )
-def test_a_list_in_the_place_of_a_number(value, told, tmp_path):
+def test_a_list_in_the_place_of_a_number(value, kind, tmp_path):
     """In a state, in a message, and where only the compiler sees it."""
     text = (
         "import warpline_sim as wl\n"
@@ -225,8 +225,8 @@ def test_a_list_in_the_place_of_a_number(value, told, tmp_path):
     )
     script = tmp_path / "model.py"
     for body, field in [
-        (f"state.q = {value}", f"the field `q` of `S` is i64, and {told} does not fit"),
-        (f"cx.send(0, 1.0, hops={value})", f"the field `hops` of `M` is u8, and {told} does not"),
+        (f"state.q = {value}", f"the field `q` of `S` is i64, and {kind} does not fit"),
+        (f"cx.send(0, 1.0, hops={value})", f"the field `hops` of `M` is u8, and {kind} does not"),
     ]:
         script.write_text(text.format(body=body))
         with pytest.raises(wl.ConfigurationError, match=field) as raised:

@@ -55,12 +55,12 @@ def fails(process, params=None, **settings):
     world = wl.World("refused", site=Place, params=Kind)
     made = world.process(process)
     world.start(lambda env: env.spawn(made))
-    told = []
+    messages = []
     for run in {"engine": "sequential"}, {"interpret": True}:
         with pytest.raises((wl.WarplineError, TypeError, IndexError)) as raised:
             world.run(params or {}, end=9, **settings, **run)
-        told.append(str(raised.value))
-    return told
+        messages.append(str(raised.value))
+    return messages
 
 
 def test_arguments_of_other_names_are_refused():
@@ -82,7 +82,7 @@ def test_arguments_of_other_names_are_refused():
         (twice, "`age` twice"),
         (few, "1"),
     ]:
-        assert all(takes + text in told for told in fails(process)), fails(process)
+        assert all(takes + text in message for message in fails(process)), fails(process)
 
 
 several = wl.World("several", site=Place, params=Kind)
@@ -167,6 +167,6 @@ def test_a_site_may_have_no_such_resource():
         # The mean is that of the one site that has it.
         report = world.run(sites=4, end=10, **run)
         assert report.results["desk_in_use_mean"] == pytest.approx(0.1)
-        told = "LP 0 outside of any event `sits` uses `desk`, and its site has no"
-        with pytest.raises(wl.ModelError, match=told):
+        message = "LP 0 outside of any event `sits` uses `desk`, and its site has no"
+        with pytest.raises(wl.ModelError, match=message):
             world.run({"kind": 1}, sites=4, end=10, **run)

@@ -64,7 +64,7 @@ def test_an_example_has_what_theory_says(name):
     for figure, expected in theory.items():
         error = report.half_width_95[figure] / STUDENT
         found = report.results[figure]
-        told = f"{figure}: {found} +- {error}, and by theory {expected}"
-        assert abs(found - expected) < 4 * error, told
+        text = f"{figure}: {found} +- {error}, and by theory {expected}"
+        assert abs(found - expected) < 4 * error, text
         # Else everything is within.
-        assert error < 0.03 * expected, f"too wide: {told}"
+        assert error < 0.03 * expected, f"too wide: {text}"

@@ -390,8 +390,8 @@ def test_what_has_an_address_is_not_held():
         yield env.hold(1.0)
         env.site.last = all_of_them[0]
 
-    told = [refused(process) for process in (lists, texts, sites, arrays)]
-    for text, name in zip(told, ["numbers", "name", "here", "all_of_them"], strict=True):
+    messages = [refused(process) for process in (lists, texts, sites, arrays)]
+    for text, name in zip(messages, ["numbers", "name", "here", "all_of_them"], strict=True):
         assert f"holds `{name}`" in text and "across a `yield`" in text, text
 
 

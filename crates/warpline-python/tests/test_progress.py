@@ -22,16 +22,16 @@ def _interrupts() -> Iterator[None]:
 
 
 def test_progress_is_told_to_a_function() -> None:
-    told: list[tuple[float, str]] = []
+    seen: list[tuple[float, str]] = []
 
     def enough(part: float, text: str) -> None:
-        told.append((part, text))
-        if len(told) == 3:
+        seen.append((part, text))
+        if len(seen) == 3:
             _thread.interrupt_main()
 
     report = wl.run("phold", progress=enough, **ENDLESS)
     assert report.interrupted and report.committed_events > 0
-    assert len(told) >= 3 and all(0 <= part <= 1 and "virtual time" in text for part, text in told)
+    assert len(seen) >= 3 and all(0 <= part <= 1 and "virtual time" in text for part, text in seen)
 
 
 def test_an_exception_of_the_function_ends_the_run() -> None:

@@ -149,14 +149,14 @@ def test_cells_of_files_have_types(tmp_path: Path) -> None:
 
 def test_the_laboratory_has_tables(tmp_path: Path) -> None:
     assert "fig3" in [figure["figure"] for figure in wl.figures()]
-    told: list[float] = []
+    seen: list[float] = []
     settings = dict(quick=True, workers=[1, 3], samples=1, payload=8)
-    found = wl.lab("fig3", output=tmp_path, progress=lambda part, _: told.append(part), **settings)
+    found = wl.lab("fig3", output=tmp_path, progress=lambda part, _: seen.append(part), **settings)
     # Four pools, four amounts of memory each, with one and three workers.
     assert len(found.table) == 32 and set(found.table.column("workers")) == {1, 3}
     assert found.table == wl.Table.read_csv(tmp_path / "fig3.csv")
     assert "## The paper" in found.text and found._repr_markdown_() == found.text
-    assert told == sorted(told) and told and told[-1] < 1
+    assert seen == sorted(seen) and seen and seen[-1] < 1
     with pytest.raises(wl.ConfigurationError, match="unknown figure `fig33`; did you mean `fig3`"):
         wl.lab("fig33")
     with pytest.raises(wl.ConfigurationError, match="unknown key `quiet`"):

@@ -80,13 +80,13 @@ def own_world(world: wl.World) -> None:
 '''
 
 
-def told(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
+def run_python(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, **env}
     return subprocess.run([sys.executable, *command], capture_output=True, text=True, env=env)
 
 
 def check(*command: str) -> None:
-    result = told(*command)
+    result = run_python(*command)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
@@ -115,14 +115,14 @@ def test_a_program_is_checked_where_numba_is_not_there(tmp_path: Path) -> None:
     example = str(PROJECT / "examples" / "phold.py")
     path = str(PROJECT / "python")
     arguments = ["-m", "mypy", "--config-file=", "--no-site-packages", example]
-    result = told(*arguments, MYPYPATH=path, MYPY_CACHE_DIR=str(tmp_path))
+    result = run_python(*arguments, MYPYPATH=path, MYPY_CACHE_DIR=str(tmp_path))
     assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_mistakes_in_calls_are_found(tmp_path: Path) -> None:
     path = tmp_path / "calls.py"
     path.write_text(CALLS)
-    result = told("-m", "mypy", "--config-file", str(PROJECT / "pyproject.toml"), str(path))
+    result = run_python("-m", "mypy", "--config-file", str(PROJECT / "pyproject.toml"), str(path))
     found = {
         int(line): text for line, text in re.findall(r":(\d+): error: (.*)", result.stdout)
     }
