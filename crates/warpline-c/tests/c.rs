@@ -168,8 +168,8 @@ fn mistakes_have_words() {
         ("model", "configuration", &["the model is NULL"]),
     ] {
         let printed = program.printed(&["mistake", mistake]);
-        let (told, message) = printed.split_once(": ").expect("a kind, and words");
-        assert_eq!(told, kind, "{mistake}: {printed}");
+        let (printed_kind, message) = printed.split_once(": ").expect("a kind, and words");
+        assert_eq!(printed_kind, kind, "{mistake}: {printed}");
         for word in words {
             assert!(message.contains(word), "{mistake}: {printed}");
         }
@@ -227,7 +227,7 @@ fn phold_in_c_is_phold() {
         (&["run", "phold", "--lpss", "3"], "--lps"),
     ] {
         let Output { status, stderr, .. } = phold.call(words);
-        let told = String::from_utf8_lossy(&stderr);
-        assert!(status.code() == Some(2) && told.contains(expected), "{words:?}: {told}");
+        let message = String::from_utf8_lossy(&stderr);
+        assert!(status.code() == Some(2) && message.contains(expected), "{words:?}: {message}");
     }
 }

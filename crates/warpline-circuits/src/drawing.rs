@@ -20,7 +20,7 @@ const NETS_MAX: usize = 12;
 const INPUTS: usize = 4;
 /// The columns of a picture: few hundred points draw the waveform of a net.
 const COLUMNS: usize = 480;
-/// Voltages are told in these parts of a volt: less than anyone sees.
+/// Voltages are shown in these parts of a volt: less than anyone sees.
 const PARTS_OF_A_VOLT: f64 = 1000.0;
 
 /// Which nets are drawn, and over which time.

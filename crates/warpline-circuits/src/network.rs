@@ -97,7 +97,7 @@ pub(crate) struct Node {
 impl Node {
     /// Whether a process tells its waveform.
     #[inline]
-    pub(crate) const fn is_told(&self) -> bool {
+    pub(crate) const fn is_sampled(&self) -> bool {
         self.is_watched || self.is_drawn
     }
 }

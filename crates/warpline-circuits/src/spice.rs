@@ -4,7 +4,7 @@
 //! capacitors to fixed nets, resistors, voltage sources (DC, PULSE, PWL), subcircuits with
 //! parameters, `.include`, `.global`, `.ic`, `.tran`, `.measure` of delays, and the lists of nets
 //! to save. What changes the result and is not supported is an error; what does not change it is
-//! noted. A deck's errors are told all at once. Sources: the manuals of SPICE3 and of ngspice 39.
+//! noted. A deck's errors come all at once. Sources: the manuals of SPICE3 and of ngspice 39.
 //!
 //! A deck goes through `lines`, `structure`, `expand` and `fix`, in this order.
 

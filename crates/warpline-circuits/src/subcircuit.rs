@@ -255,7 +255,7 @@ impl Subject<'_> {
         for (node, about) in nodes.iter().enumerate() {
             let (old, new) = (scratch.kept(node), state.nodes[node]);
             state.tally.crossings += u64::from(about.is_signal && (old < half) != (new < half));
-            if about.is_told() {
+            if about.is_sampled() {
                 carrier.sample(about, now, new, state.nodes[n + node]);
             }
         }
@@ -347,7 +347,7 @@ impl Subject<'_> {
     /// Tells that watched or drawn nodes come to rest, or leave it.
     pub(crate) fn tell_samples(&self, state: &State<'_>, time: f64, carrier: &mut dyn Carrier) {
         for (node, about) in self.network.nodes_of(self.index).iter().enumerate() {
-            if about.is_told() {
+            if about.is_sampled() {
                 carrier.sample(about, time, state.nodes[node], 0.0);
             }
         }

@@ -65,13 +65,13 @@ fn check(name: &str, vectors: usize, reference: &str) {
     let Some(workload) = workload(name, vectors) else { return };
     let default = compared(&workload, Tolerance::Default, reference);
     let fine = compared(&workload, Tolerance::Fine, reference);
-    let told = format!("{name}: default {default}; fine {fine}");
-    assert_eq!(default.missed, 0, "{told}");
-    assert!(default.extra * 100 <= default.reference, "{told}");
-    assert!(default.mean() <= 0.01, "{told}");
-    assert!(default.percentile(0.95) <= 0.03 && default.percentile(1.0) <= 0.05, "{told}");
-    assert!(fine.mean() <= 0.003 && fine.missed + fine.extra == 0, "{told}");
-    assert!(3.0 * fine.mean() <= default.mean(), "{told}");
+    let context = format!("{name}: default {default}; fine {fine}");
+    assert_eq!(default.missed, 0, "{context}");
+    assert!(default.extra * 100 <= default.reference, "{context}");
+    assert!(default.mean() <= 0.01, "{context}");
+    assert!(default.percentile(0.95) <= 0.03 && default.percentile(1.0) <= 0.05, "{context}");
+    assert!(fine.mean() <= 0.003 && fine.missed + fine.extra == 0, "{context}");
+    assert!(3.0 * fine.mean() <= default.mean(), "{context}");
 }
 
 #[test]
@@ -120,9 +120,9 @@ fn decks_by_hand_are_as_exact_as_promised() {
             Workload { circuit, outputs: Vec::new(), settled: Vec::new(), included: Vec::new() };
         let default = compared(&workload, Tolerance::Default, reference);
         let fine = compared(&workload, Tolerance::Fine, reference);
-        let told = format!("{name}: default {default}; fine {fine}");
-        assert_eq!([default.missed, default.extra, fine.missed, fine.extra], [0; 4], "{told}");
-        assert!(default.mean() <= 0.015 && fine.mean() <= 0.003, "{told}");
+        let context = format!("{name}: default {default}; fine {fine}");
+        assert_eq!([default.missed, default.extra, fine.missed, fine.extra], [0; 4], "{context}");
+        assert!(default.mean() <= 0.015 && fine.mean() <= 0.003, "{context}");
     }
 }
 

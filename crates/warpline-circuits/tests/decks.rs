@@ -214,7 +214,7 @@ fn what_has_no_effect_is_noted() {
     assert_eq!(with(".save all").expect("a deck").remark, None);
 }
 
-/// All that is wrong is told at once, in the order of lines, and nothing that only follows from
+/// All that is wrong is named at once, in the order of lines, and nothing that only follows from
 /// it.
 #[test]
 fn all_errors_of_a_deck_are_told() {

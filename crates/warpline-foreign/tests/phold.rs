@@ -227,13 +227,13 @@ fn phold_is_phold_in_every_engine() {
     let expected = oracle();
     for engine in engines() {
         let foreign = phold::<2, 0>();
-        let told = format!("{engine:?}");
+        let context = format!("{engine:?}");
         let run = Simulation::new(foreign.clone().into_any()).engine(engine).end(40.0).run();
         let report = run.expect("sound");
-        assert_eq!((report.committed_events, report.digest.to_string()), expected, "{told}");
+        assert_eq!((report.committed_events, report.digest.to_string()), expected, "{context}");
         let states = foreign.take_states();
-        assert_eq!(states.iter().step_by(2).sum::<u64>(), expected.0, "{told}");
-        assert!(states.iter().skip(1).step_by(2).sum::<u64>() > expected.0 / 4, "{told}");
+        assert_eq!(states.iter().step_by(2).sum::<u64>(), expected.0, "{context}");
+        assert!(states.iter().skip(1).step_by(2).sum::<u64>() > expected.0 / 4, "{context}");
     }
 }
 

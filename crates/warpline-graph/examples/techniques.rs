@@ -4,8 +4,8 @@
 //! `cargo run --release -p warpline-graph --example techniques [ROUNDS]`
 //!
 //! 512 nodes, each with edges to 8 others drawn at random, on two workers; every node sends 2 000
-//! events to all that listen, as fast as there is room. Told is the median rate at which edges
-//! receive, over the rounds.
+//! events to all that listen, as fast as there is room. It prints the median rate at which
+//! edges receive, over the rounds.
 
 #![expect(clippy::print_stdout, reason = "it is what an example is for")]
 

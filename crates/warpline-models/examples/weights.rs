@@ -20,15 +20,15 @@ fn main() -> Result<(), RunError> {
     let hot = PholdParams { remote: 0.5, hot: 0.7, ..hot };
     let wanders = PholdParams { hot_period: 1000.0, ..hot.clone() };
     println!("{:42} {:>8} {:>7} {:>7} {:>7}", "", "events", "equal", "trial", "all");
-    told("phold, a hot spot", &hot.into(), 100.0)?;
-    told("phold, a hot spot that wanders", &wanders.into(), 100.0)?;
-    told("pcs", &PcsParams::default().into(), 400.0)?;
-    told("traffic", &TrafficParams::default().into(), 7_200.0)
+    print_lines("phold, a hot spot", &hot.into(), 100.0)?;
+    print_lines("phold, a hot spot that wanders", &wanders.into(), 100.0)?;
+    print_lines("pcs", &PcsParams::default().into(), 400.0)?;
+    print_lines("traffic", &TrafficParams::default().into(), 7_200.0)
 }
 
 /// A line for each number of workers: with equal weights, with those of a trial of 256 events for
 /// each LP, and with the events of the whole run as weights, which is the best there is.
-fn told(name: &str, params: &ModelParams, end: f64) -> Result<(), RunError> {
+fn print_lines(name: &str, params: &ModelParams, end: f64) -> Result<(), RunError> {
     let model = params.model()?;
     let lps = model.lp_count();
     let simulation = Simulation::new(model).end(end);

@@ -175,8 +175,8 @@ mod tests {
                 check(&json!({ "way": value }), &command, &[Domain::new("way", "", range)])
             };
             assert_eq!(check(inside), Ok(()), "{range}");
-            let told = check(outside).expect_err(range).to_string();
-            assert!(told.starts_with("`way` is ") && told.ends_with(range), "{told}");
+            let error = check(outside).expect_err(range).to_string();
+            assert!(error.starts_with("`way` is ") && error.ends_with(range), "{error}");
         }
         let people = ["below --blocks", "each side 1 or more", "1 to the number of people"];
         assert!(people.iter().all(|range| holds(range, -1.0)));
@@ -186,13 +186,13 @@ mod tests {
     #[test]
     fn domains_are_of_parameters() {
         let command = clap::Command::new("shop").arg(clap::Arg::new("way").long("way"));
-        let told = |domains: &[Domain]| {
+        let error = |domains: &[Domain]| {
             check(&json!({ "way": 1 }), &command, domains).expect_err("refused").to_string()
         };
         let way = Domain::new("way", "minutes", "0 or more");
-        let other = told(&[way, Domain::new("ways", "", "0 or more")]);
+        let other = error(&[way, Domain::new("ways", "", "0 or more")]);
         assert!(other.contains("`domains` is ways, but must be a flag of the model"), "{other}");
-        let twice = told(&[way, way]);
+        let twice = error(&[way, way]);
         assert!(twice.contains("`domains` is way, but must be told once"), "{twice}");
     }
 }

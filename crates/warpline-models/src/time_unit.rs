@@ -122,10 +122,10 @@ mod tests {
 
     #[test]
     fn what_is_no_time_is_told() {
-        let told = |text, own| time(text, own).expect_err(text);
-        assert!(told("10s", None).contains("the model has no unit of time"));
-        assert!(told("5m", Some(TimeUnit::SECOND)).contains("`min` for minutes"));
-        assert!(told("5weeks", Some(TimeUnit::SECOND)).contains("`weeks` is no unit of time"));
+        let error = |text, own| time(text, own).expect_err(text);
+        assert!(error("10s", None).contains("the model has no unit of time"));
+        assert!(error("5m", Some(TimeUnit::SECOND)).contains("`min` for minutes"));
+        assert!(error("5weeks", Some(TimeUnit::SECOND)).contains("`weeks` is no unit of time"));
         for text in ["", "h", "1 2 s", "s10", "1e", "--1s", "1.2.3s"] {
             time(text, Some(TimeUnit::SECOND)).expect_err(text);
         }

@@ -138,13 +138,13 @@ fn branches_have_other_parameters() {
     assert_eq!(outcome(&*past), found[1], "the branch with the same parameters");
     assert_ne!(found[0], found[2]);
 
-    let told = |refused: Result<Box<dyn AnySession<'_> + '_>, warpline::RunError>| {
+    let refusal = |refused: Result<Box<dyn AnySession<'_> + '_>, warpline::RunError>| {
         refused.map(|_| ()).expect_err("it is refused").to_string()
     };
     let other = PcsParams { portables: 300, ..pcs(8) };
-    let error = told(past.branch_as(model(&other.into())));
+    let error = refusal(past.branch_as(model(&other.into())));
     assert!(error.contains("--channels, --stay"), "{error}");
-    let error = told(past.branch_as(model(&PholdParams::default().into())));
+    let error = refusal(past.branch_as(model(&PholdParams::default().into())));
     assert!(
         error.contains("`branch` is phold, but must be the same type of model: pcs"),
         "{error}"

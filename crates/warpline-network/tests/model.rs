@@ -86,11 +86,11 @@ fn ties_go_by_what_was_known_first() {
     assert_eq!(run(&links, packets, None, "longest_queue").1, 0.0);
 }
 
-/// A wrong file is told with its line, and what to write.
+/// A wrong file is named with its line, and what to write.
 #[test]
 fn wrong_files_are_told() {
     let folder: TempDir = tempfile::tempdir().expect("a folder");
-    for (links, packets, told) in [
+    for (links, packets, expected) in [
         ("0 1 1 1\n", "", "net.txt:1: this is no line of five whole numbers; write NODE NODE"),
         ("\n# none\n", "", "net.txt: there is no link"),
         ("0 1 9 1 1\n0 0 1 1 1\n", "", "net.txt:2: a link leads from a node to itself"),
@@ -103,15 +103,15 @@ fn wrong_files_are_told() {
         (LINKS, "9007199254740992 0 1 9 9\n", "packets.txt:1: the time is too late"),
         (LINKS, "0.5 0 1 9 9\n", "packets.txt:1: this is no line of five whole numbers"),
     ] {
-        let error = Network::new(params(folder.path(), links, packets)).expect_err(told);
-        assert!(error.to_string().contains(told), "{error}\nand not: {told}");
+        let error = Network::new(params(folder.path(), links, packets)).expect_err(expected);
+        assert!(error.to_string().contains(expected), "{error}\nand not: {expected}");
     }
 }
 
 /// A shape that is none, or too large, is refused where it is typed.
 #[test]
 fn wrong_shapes_are_told() {
-    for (text, told) in [
+    for (text, expected) in [
         ("fat-tree:3", "even number of ports"),
         ("fat-tree:4294967294", "at most 1048576 nodes"),
         ("torus:3x3", "expected fat-tree:K"),
@@ -121,8 +121,8 @@ fn wrong_shapes_are_told() {
         ("leaf-spine:4x2", "expected fat-tree:K"),
         ("dragonfly:4294967295x4294967295x4294967295", "at most 1048576 nodes"),
     ] {
-        let error = text.parse::<warpline_network::source::Source>().expect_err(told);
-        assert!(error.contains(told), "{error}");
+        let error = text.parse::<warpline_network::source::Source>().expect_err(expected);
+        assert!(error.contains(expected), "{error}");
     }
 }
 

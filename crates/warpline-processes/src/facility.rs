@@ -202,14 +202,15 @@ impl Facilities {
 
     /// What a site has otherwise than here, if something; `before` is what it had.
     pub(crate) fn difference(&self, before: &Self) -> Option<String> {
-        let told = |side: Option<&Side>| {
+        let settings = |side: Option<&Side>| {
             let queue = side.and_then(|side| side.queue.as_ref());
             queue.map(|queue| (queue.kind, queue.capacity, queue.limit.to_bits()))
         };
         let mut numbers = 0..self.sides.len().max(before.sides.len());
         let other = numbers.find(|&number| {
             let (now, then) = (self.sides.get(number), before.sides.get(number));
-            told(now) != told(then) || now.map(|side| side.name) != then.map(|side| side.name)
+            settings(now) != settings(then)
+                || now.map(|side| side.name) != then.map(|side| side.name)
         })?;
         let name = self.sides.get(other).or_else(|| before.sides.get(other)).map(|side| side.name);
         Some(name.unwrap_or_default().to_owned())

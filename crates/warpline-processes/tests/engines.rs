@@ -41,7 +41,7 @@ fn engines() -> Vec<Engine> {
 }
 
 /// The figures of a result, bit for bit.
-fn told<O: Statistics>(output: &Observations<O>) -> Vec<(String, u64)> {
+fn figure_bits<O: Statistics>(output: &Observations<O>) -> Vec<(String, u64)> {
     let bits = |figure: Figure| (figure.name.into_owned(), figure.value.to_bits());
     output.figures().into_iter().map(bits).collect()
 }
@@ -60,7 +60,11 @@ fn check_everywhere<W: World + Clone>(world: &W, end: f64) -> Report<Observation
     let check = |engine: Engine, ranks: usize| {
         let report = run(engine.clone(), ranks);
         assert_eq!(report.digest, right.digest, "{engine:?} on {ranks} ranks");
-        assert_eq!(told(&report.output), told(&right.output), "{engine:?} on {ranks} ranks");
+        assert_eq!(
+            figure_bits(&report.output),
+            figure_bits(&right.output),
+            "{engine:?} on {ranks} ranks"
+        );
     };
     for engine in engines() {
         check(engine, 1);
@@ -105,7 +109,7 @@ fn a_workshop_stops_and_goes_on() {
         session.run_to_end().expect("sound");
         let report = session.report().expect("sound");
         assert_eq!(report.digest, right.digest, "{engine:?}");
-        assert_eq!(told(&report.output), told(&right.output), "{engine:?}");
+        assert_eq!(figure_bits(&report.output), figure_bits(&right.output), "{engine:?}");
     }
 }
 

@@ -49,10 +49,10 @@ fn run(script: &Script, engine: impl Into<Engine>) -> (String, Vec<u64>) {
     let model = Only::<Engines, _>::new(Processes::new(script.clone()));
     let run = Simulation::new(model).engine(engine).seed(3).end(20.0).run();
     let report = run.unwrap_or_else(|error| panic!("{error}\n{script:?}"));
-    let told = |output: &Observations<Observed>| {
+    let bits = |output: &Observations<Observed>| {
         output.figures().into_iter().map(|Figure { value, .. }| value.to_bits()).collect()
     };
-    (report.digest.to_string(), told(&report.output))
+    (report.digest.to_string(), bits(&report.output))
 }
 
 proptest! {

@@ -21,9 +21,9 @@ impl Worker<'_> {
         let own = self.counts();
         if self.0.here == ROOT {
             let workers = self.workers().len();
-            let told = self.0.termination.borrow_mut().next_wave(own, workers);
-            if let Some(told) = told {
-                self.tell_all(&told);
+            let message = self.0.termination.borrow_mut().next_wave(own, workers);
+            if let Some(message) = message {
+                self.tell_all(&message);
             }
             return;
         }

@@ -232,9 +232,9 @@ fn an_error_that_nobody_takes_ends_the_run() {
             runtime.run()
         });
         let refused = refusal(HERE, Refusal::Thread(THREAD));
-        let told = RuntimeError::Elsewhere { worker: THERE, what: refused.to_string() };
-        let [told, refused] = [Err(told), Err(refused)];
-        assert_eq!(ends, [told.clone(), told.clone(), refused, told]);
+        let elsewhere = RuntimeError::Elsewhere { worker: THERE, what: refused.to_string() };
+        let [elsewhere, refused] = [Err(elsewhere), Err(refused)];
+        assert_eq!(ends, [elsewhere.clone(), elsewhere.clone(), refused, elsewhere]);
     }
 }
 
@@ -416,8 +416,8 @@ fn a_network_that_fails_ends_the_run() {
     let mut runtime = Runtime::new(&ends[0], 0, Aggregation::Adaptive);
     let failed = RuntimeError::Net(NetError::Failed("cut off".to_owned()));
     assert_eq!(runtime.run(), Err(failed.clone()));
-    let told = RuntimeError::Elsewhere { worker: HERE, what: failed.to_string() };
-    assert_eq!(Runtime::new(&ends[1], 0, Aggregation::Adaptive).run(), Err(told));
+    let elsewhere = RuntimeError::Elsewhere { worker: HERE, what: failed.to_string() };
+    assert_eq!(Runtime::new(&ends[1], 0, Aggregation::Adaptive).run(), Err(elsewhere));
     assert!(ends[2].end.receive(0).unwrap().is_none());
 }
 

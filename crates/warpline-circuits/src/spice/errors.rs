@@ -5,7 +5,7 @@
 
 use crate::error::{Kind, NetlistError};
 
-/// The most errors that are told of one deck.
+/// The most errors that are reported of one deck.
 const ERRORS_MAX: usize = 20;
 
 /// The errors that were found so far.
@@ -46,7 +46,7 @@ impl Errors {
         !self.found.is_empty()
     }
 
-    /// Whether there are as many as are told, so that the reading can end.
+    /// Whether there are as many as are reported, so that the reading can end.
     pub(super) const fn are_enough(&self) -> bool {
         self.is_last || self.found.len() == ERRORS_MAX
     }

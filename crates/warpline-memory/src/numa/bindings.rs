@@ -49,8 +49,8 @@ impl Bindings {
         if known > 0 {
             return known;
         }
-        let told = fs::read_to_string("/proc/sys/vm/max_map_count").ok();
-        let mappings = told.and_then(|text| text.trim().parse().ok()).unwrap_or(MAPPINGS);
+        let text = fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+        let mappings = text.and_then(|text| text.trim().parse().ok()).unwrap_or(MAPPINGS);
         let most = (mappings / 8 * 3).max(1);
         self.most.store(most, Ordering::Relaxed);
         most

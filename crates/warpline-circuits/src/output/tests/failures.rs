@@ -25,7 +25,7 @@ fn files_get_their_names_when_they_are_complete() {
     assert_ne!(fs::read_to_string(&names[0]).expect("written"), "older");
 }
 
-/// RECORD-C: a disk that is full is told while the run goes on, and is named at the end; the other
+/// RECORD-C: a full disk is reported while the run goes on, and is named at the end; the other
 /// files are complete, and hold what they hold without it.
 #[cfg(target_os = "linux")]
 #[test]

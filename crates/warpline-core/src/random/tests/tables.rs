@@ -121,15 +121,15 @@ fn a_choice_is_one_of_the_items() {
 
 #[test]
 fn tables_say_what_is_wrong() {
-    let told = |numbers: &[f64]| Discrete::new(numbers).map_err(|error| error.to_string());
+    let outcome = |numbers: &[f64]| Discrete::new(numbers).map_err(|error| error.to_string());
     assert_eq!(Discrete::new(&[]), Err(TableError::Empty));
     assert_eq!(Discrete::new(&[0.0, -0.0]), Err(TableError::AllZero));
     assert_eq!(
-        told(&[1.0, -2.0]),
+        outcome(&[1.0, -2.0]),
         Err("number 1 is -2, but a weight is finite and not negative".into())
     );
-    assert!(told(&[1.0, f64::NAN]).is_err_and(|error| error.contains("number 1 is NaN")));
-    assert!(told(&[f64::INFINITY]).is_err());
+    assert!(outcome(&[1.0, f64::NAN]).is_err_and(|error| error.contains("number 1 is NaN")));
+    assert!(outcome(&[f64::INFINITY]).is_err());
     assert_eq!(Empirical::new(&[]), Err(TableError::Empty));
     assert!(matches!(Empirical::new(&[f64::NAN]), Err(TableError::Value { index: 0, .. })));
     let apart = TableError::TooFarApart { least: -1e308, greatest: 1e308 };
