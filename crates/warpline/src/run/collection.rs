@@ -13,8 +13,7 @@
 //! - **COLLECT-B.** The last parcel of a rank says how many it has sent, so rank 0 knows when it
 //!   has them all, in whatever order they arrive.
 //!
-//! Both are checked below, and by `tests/failing_ranks.rs`, `tests/random_models.rs` and
-//! `tests/null_messages.rs`.
+//! Both are checked below, and by `tests/random_models/` and `tests/null_messages.rs`.
 
 use warpline_core::{EventKey, Io, LpId, Wire, WireError, append_words, take_words};
 use warpline_net::{Malformed, NetError};

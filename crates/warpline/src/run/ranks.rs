@@ -9,14 +9,14 @@
 //!
 //! - **RANK-A.** Every rank connects once, and then, unless that failed, concludes once
 //!   ([`Run::carry_out`](super::Run::carry_out)); so a rank waits only for what the others do send.
-//!   Checked by `tests/failing_ranks.rs`, where ranks fail in every phase.
+//!   Checked by `tests/random_models/`, where ranks fail in every phase.
 //! - **RANK-B.** Either all ranks succeed or all fail, with the failure that is first in the order
-//!   of events. Checked by `tests/failing_ranks.rs`. The exception: if the network damages the
+//!   of events. Checked by `tests/random_models/`. The exception: if the network damages the
 //!   very last message of rank 0, that all went well, its receiver fails alone.
 //! - **RANK-C.** A run leaves nothing in the network. Every message at the control port is waited
 //!   for, every alert, and every parcel of I/O events. A rank that hears an alert leaves without
 //!   reading what else was sent to its workers. So ranks tell each other at the end how much that
-//!   was, and take it out of the network. Checked by `tests/failing_ranks.rs`, which uses networks
+//!   was, and take it out of the network. Checked by `tests/random_models/`, which uses networks
 //!   again.
 
 use std::{

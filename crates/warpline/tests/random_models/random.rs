@@ -24,7 +24,6 @@ pub(crate) enum Where {
     Reduce,
 }
 
-#[allow(dead_code, reason = "not every test has models with mistakes")]
 /// The mistake. An endless chain is not among them, because it takes a million events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mistake {
@@ -63,7 +62,6 @@ pub(crate) struct Spec {
     pub(crate) lines: Arc<Mutex<Vec<Line>>>,
 }
 
-#[allow(dead_code, reason = "not every test draws its models")]
 /// Models without mistakes, with these lookaheads.
 pub(crate) fn specs(lookahead: impl Strategy<Value = Option<f64>>) -> impl Strategy<Value = Spec> {
     let habit = prop_oneof![
@@ -114,7 +112,6 @@ pub(crate) struct Message {
     pub(crate) budget: u64,
 }
 
-#[allow(dead_code, reason = "not every test sends events from outside")]
 impl Message {
     /// Of an event that nobody has sent.
     pub(crate) const fn from_outside(time: f64) -> Self {

@@ -1,15 +1,9 @@
 //! Both parallel engines on several ranks with a failure: of a model, of a rank, or of a parcel.
 //!
-//! `random_models.rs` and the tests of the models compare runs without failures with the sequential
+//! The tests `engines` and those of the models compare runs without failures with the sequential
 //! engine.
 
-#[allow(dead_code, reason = "the tests need a part of it")]
-mod random;
-mod rankwise;
-
-#[path = "failing_ranks/changed_parcels.rs"]
 mod changed_parcels;
-#[path = "failing_ranks/interceptor.rs"]
 mod interceptor;
 
 use std::{
@@ -22,7 +16,6 @@ use std::{
 
 use interceptor::{Between, Interceptor};
 use proptest::prelude::*;
-use random::{Habit, Mistake, Spec, Where};
 use warpline::{
     Conservative, Engine, Only, RunError, Sequential, Simulation, TimeWarp,
     error::NetError,
@@ -30,6 +23,11 @@ use warpline::{
     settings::{Aggregation, Synchronization, SynchronizationKind},
 };
 use warpline_net::{Address, Faulty, Flip, Parcel, Received, ThreadTransport, network};
+
+use crate::{
+    random::{self, Habit, Mistake, Spec, Where},
+    rankwise,
+};
 
 /// The kind of Time Warp's parcels with events; those for the rounds of GVT come after it.
 const EVENTS: u16 = 16;

@@ -18,13 +18,8 @@
 //!   their senders in others; `Whole::unite` leaves out the events of a rank; `Common` counts no
 //!   events before a part; `lead` does not agree before a run; `Lead` gives no last order
 
-mod random;
-
-#[path = "sessions/across.rs"]
 mod across;
-#[path = "sessions/far_ahead.rs"]
 mod far_ahead;
-#[path = "sessions/wires.rs"]
 mod wires;
 
 use std::{
@@ -39,13 +34,14 @@ use std::{
 };
 
 use proptest::{collection::vec, prelude::*, sample::select};
-use random::{Message, Plain, Spec};
 use warpline::{
     Auto, Balance, Conservative, Engine, LpId, Sequential, Session, Simulation, Speculative,
     TimeWarp, Width,
     pending::PendingKind,
     settings::{CheckpointInterval, Pool, Schedule, StateSaving, Synchronization},
 };
+
+use crate::random::{self, Message, Plain, Spec};
 
 /// No session of the tests takes this long, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -8,11 +8,8 @@ use warpline::{
 };
 use warpline_net::{Faulty, Flip, network};
 
-use super::{
-    apart, check,
-    random::{Habit, Mistake, Plain, Spec, Where},
-    watched,
-};
+use super::{apart, check, watched};
+use crate::random::{Habit, Mistake, Plain, Spec, Where};
 
 /// A model whose events end, go mostly to other LPs, and write.
 fn spec(wrong: Option<(Where, Mistake)>) -> Spec {

@@ -36,23 +36,23 @@
 //! - `execute` handles what an LP sends to itself after all other events
 //! - `SpeculativeWorker::resize` takes no mail after the barrier: "no end after 60s"
 
-mod random;
-mod rankwise;
-mod watchdog;
-
 use std::{
     panic::{self, AssertUnwindSafe},
     sync::Arc,
 };
 
 use proptest::{option, prelude::*, sample::select};
-use random::{Line, Mistake, Output, Plain, Spec, Where};
 use warpline::{
     Auto, Balance, Conservative, EventKey, LpId, ModelError, Report, RunError, Sequential,
     Simulation, Speculative, TimeWarp, Width,
     error::Fault,
     pending::PendingKind,
     settings::{CheckpointInterval, Instrumentation, Pool, StateSaving},
+};
+
+use crate::{
+    random::{self, Line, Mistake, Output, Plain, Spec, Where},
+    rankwise, watchdog,
 };
 
 fn mistake() -> impl Strategy<Value = Mistake> {

@@ -9,8 +9,6 @@
 //! - `keep_as_previous` does nothing
 //! - `check` compares no parameters
 
-mod random;
-
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -18,11 +16,12 @@ use std::{
 };
 
 use proptest::{prelude::*, sample::select};
-use random::{Habit, Plain, Spec};
 use warpline::{
     Auto, Conservative, Engine, Sequential, Session, Simulation, Speculative, TimeWarp,
     session::Checkpoint,
 };
+
+use crate::random::{Habit, Plain, Spec};
 
 fn spec(budget: u64) -> Spec {
     Spec {
