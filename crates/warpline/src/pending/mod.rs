@@ -140,6 +140,13 @@ macro_rules! pending_sets {
             pub(crate) fn new(kind: PendingKind) -> Self {
                 match kind { $(PendingKind::$kind => Self::$kind(Default::default()),)* }
             }
+
+            /// [`insert`](PendingSet::insert) for the places that are not in the loop over events:
+            /// compiled once, and not as part of each of them, in all kinds of sets.
+            #[inline(never)]
+            pub(crate) fn file(&mut self, entry: E) {
+                self.insert(entry);
+            }
         }
 
         impl<E: Entry> Default for AnySet<E> {

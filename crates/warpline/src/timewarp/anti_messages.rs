@@ -51,7 +51,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     /// Takes out an event that its LP waits for, or that waits with its LP; false if it is none.
     fn remove_waiting(&mut self, event: &Event) -> bool {
         let pending = &mut self.sender.pending;
-        if self.aside.waiting.take(event, |later| pending.insert(later)) {
+        if self.aside.waiting.take(event, |later| pending.file(later)) {
             self.settle_last_time(event.lp());
             return true;
         }

@@ -5,12 +5,7 @@
 use warpline_core::{LogicalProcess, Model};
 
 use super::{event::Event, policy::Full, turn::End, waiting::Reason, worker::TimeWarpWorker};
-use crate::{
-    local_lp::LocalLp,
-    panics,
-    pending::{Entry, PendingSet},
-    timeline::Phase,
-};
+use crate::{local_lp::LocalLp, panics, pending::Entry, timeline::Phase};
 
 impl<M: Model> TimeWarpWorker<'_, M> {
     /// Makes an LP wait for `event`.
@@ -23,7 +18,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     /// Ends the wait of an LP; its events are pending again.
     pub(super) fn unblock(&mut self, lp: LocalLp) {
         let pending = &mut self.sender.pending;
-        self.aside.waiting.unblock(lp, |event| pending.insert(event));
+        self.aside.waiting.unblock(lp, |event| pending.file(event));
         self.settle_last_time(lp);
     }
 
@@ -69,7 +64,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         }
         self.sender.must_send = Some(most);
         let pending = &mut self.sender.pending;
-        let waited = self.aside.waiting.take(&event, |later| pending.insert(later));
+        let waited = self.aside.waiting.take(&event, |later| pending.file(later));
         debug_assert!(waited, "WAIT-A: {event:?} is handled and still waited for");
         self.settle_last_time(event.lp());
         self.begin_phase(Phase::BlockingIo);

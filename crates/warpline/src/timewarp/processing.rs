@@ -57,7 +57,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             let Some(event) = self.sender.pending.pop() else { return };
             P::end_part(&mut self.sender, Part::Pending);
             if event.time() >= self.flow.limit() && !self.may_handle(&event) {
-                self.sender.pending.insert(event);
+                self.sender.pending.file(event);
                 return;
             }
             self.prefetch();
@@ -105,7 +105,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
     /// There is no memory for what is to be saved before an event: it waits for GVT.
     #[cold]
     fn put_off(&mut self, event: Event) {
-        self.sender.pending.insert(event);
+        self.sender.pending.file(event);
         self.starve();
     }
 

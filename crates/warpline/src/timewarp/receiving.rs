@@ -7,7 +7,6 @@
 use warpline_core::Model;
 
 use super::{event::Event, worker::TimeWarpWorker};
-use crate::pending::PendingSet;
 
 impl<M: Model> TimeWarpWorker<'_, M> {
     /// Files all messages that have arrived.
@@ -43,7 +42,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         debug_assert!(is_here, "MOVE-A: the LP is not here");
         let mail = mail.with_lp(place.lp);
         match mail.cancels() {
-            None => self.sender.pending.insert(mail),
+            None => self.sender.pending.file(mail),
             Some(event) => self.aside.canceled.push(event),
         }
     }

@@ -10,7 +10,7 @@ use super::{
     costs::Part, event::Event, gvt::Bound, history::NONE, log_account::undo_writes,
     worker::TimeWarpWorker,
 };
-use crate::{local_lp::LocalLp, pending::PendingSet, timeline::Cause};
+use crate::{local_lp::LocalLp, timeline::Cause};
 
 impl<M: Model> TimeWarpWorker<'_, M> {
     /// Undoes every event of an LP at or after `to`. They become pending again, but for the one
@@ -58,7 +58,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             );
             record.undone = true;
             if annihilated != Some(&record.event) {
-                self.sender.pending.insert(record.event);
+                self.sender.pending.file(record.event);
             }
             self.statistics.rolled_back += 1;
             (first, at) = (at, record.prev);

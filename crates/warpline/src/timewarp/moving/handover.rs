@@ -133,7 +133,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         self.sender.pending.drain_into(&mut all);
         for event in all {
             match fates[event.lp().index()] {
-                Fate::Stays(lp) => self.sender.pending.insert(event.with_lp(lp)),
+                Fate::Stays(lp) => self.sender.pending.file(event.with_lp(lp)),
                 Fate::Leaves(package) => {
                     let package = &mut packages[package];
                     package.pending.push(event.with_to(package.lp.id));
@@ -189,7 +189,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         self.lps.push(lp);
         self.sender.note_place(id, LpPlace { worker: self.sender.id, lp: index });
         for event in &package.pending {
-            self.sender.pending.insert(event.with_lp(index));
+            self.sender.pending.file(event.with_lp(index));
         }
         for (event, &origin) in package.pending.iter().zip(&package.origins) {
             self.sender.note_origin(event, origin);

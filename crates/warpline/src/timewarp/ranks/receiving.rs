@@ -31,7 +31,6 @@ use crate::{
     event::{self, Buffer, Inline},
     handling::Value,
     panics,
-    pending::PendingSet,
     timewarp::{Message, event::Event, gvt::Bound, heap, worker::TimeWarpWorker},
 };
 
@@ -198,7 +197,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
         let lp = self.shared.directory.place(message.to).lp;
         let event = Event::new(message.key, message.to, message.io, buffer).with_lp(lp);
         let is_new = remote.incoming.arrived.insert(name, event).is_none();
-        self.sender.pending.insert(event);
+        self.sender.pending.file(event);
         Filed { is_new, has_buffer: true }
     }
 
