@@ -65,7 +65,7 @@ def test_queues_agree(settings):
     report = queues.model.run(network, lps=16, end=40, **settings)
     assert (report.digest, dict(report.results)) == (expected.digest, dict(expected.results))
     assert np.array_equal(report.states, expected.states)
-    # Those of its twin in Rust, `crates/warpline-foreign/tests/queues.rs`.
+    # Those of its twin in Rust, `crates/warpline-foreign/tests/foreign/queues.rs`.
     assert (report.digest, report.results["served"]) == ("c83f86729c5d5e18", 2832)
     assert report.results["mean_time"] == pytest.approx(0.789396575, abs=1e-9)
     # A whole number of `finish` stays one.

@@ -31,7 +31,7 @@ RUNS = [
     {"engine": "auto", "workers": 2},
     {"interpret": True},
 ]
-#: That of the same bank in Rust: `crates/warpline-foreign/tests/processes.rs`.
+#: That of the same bank in Rust: `crates/warpline-foreign/tests/foreign/processes.rs`.
 BANK = "ed75be7f21d283e4"
 
 

@@ -5,8 +5,6 @@
 //! leaves no note; `grow` does not copy what was sent; `Boxed::of` drops the last word;
 //! `read_words` reads one word less.
 
-#![expect(unsafe_code, reason = "handlers are functions of another language")]
-
 use warpline::{
     Conservative, Engine, ModelError, ReverseCheck, RunError, Sequential, Simulation, Speculative,
     Stream, TimeWarp,

@@ -5,8 +5,6 @@
 //! leaves out a word; `context_of` makes the stream a copy of its words; `with_env` lets a panic
 //! through; `Site::merge` keeps the sites of the first one only.
 
-#![expect(unsafe_code, reason = "processes are functions of another language")]
-
 use warpline::{
     Conservative, Engine, Only, RunError, Sequential, Simulation, Speculative, Stream, TimeWarp,
 };
@@ -15,7 +13,7 @@ use warpline_foreign::{
     Statistic, StatisticKind, WorldDescription,
 };
 
-#[path = "../../warpline-processes/examples/hand_written/bank.rs"]
+#[path = "../../../warpline-processes/examples/hand_written/bank.rs"]
 mod bank;
 
 const BANK: bank::Bank = bank::Bank {
