@@ -2,7 +2,7 @@
 //! the same events, writes one report, reports a failure once, and leaves no rank behind.
 
 #[expect(dead_code, reason = "shared with the test of traces in one process")]
-#[path = "trace/decoder.rs"]
+#[path = "../../warpline-trace/tests/decoder/mod.rs"]
 mod decoder;
 #[path = "../../warpline-net/tests/mpirun/mod.rs"]
 mod starting;

@@ -15,7 +15,7 @@ use std::{
 use decoder::{Decoded, Slice};
 use serde_json::Value;
 
-#[path = "trace/decoder.rs"]
+#[path = "../../warpline-trace/tests/decoder/mod.rs"]
 mod decoder;
 #[cfg(target_os = "linux")]
 #[path = "interrupt/mod.rs"]

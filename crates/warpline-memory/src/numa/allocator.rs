@@ -45,10 +45,13 @@ const LP_ORDER: u32 = 0;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodeAllocator;
 
+// Never inline, which would compile it in the crate that installs it: for the command, that is not
+// optimized.
+//
 // SAFETY: `System` keeps the contract, and so do heaps: a block has the size and the alignment of
 // its class, is nobody else's (HEAP-A), and is freed where it was allocated.
 unsafe impl GlobalAlloc for NodeAllocator {
-    #[inline]
+    #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if let Some(heap) = ROUTE.get() {
             // SAFETY: the caller's contract.
@@ -58,7 +61,7 @@ unsafe impl GlobalAlloc for NodeAllocator {
         served(unsafe { System.alloc(layout) }, layout)
     }
 
-    #[inline]
+    #[inline(never)]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if let Some(heap) = ROUTE.get() {
             // SAFETY: the caller's contract.
@@ -68,7 +71,7 @@ unsafe impl GlobalAlloc for NodeAllocator {
         served(unsafe { System.alloc_zeroed(layout) }, layout)
     }
 
-    #[inline]
+    #[inline(never)]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if let Some(space) = reserved() {
             // SAFETY: the caller's contract.
@@ -78,7 +81,7 @@ unsafe impl GlobalAlloc for NodeAllocator {
         unsafe { System.dealloc(block, layout) }
     }
 
-    #[inline]
+    #[inline(never)]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if ROUTE.get().is_none() && heap_of(block).is_none() {
             // SAFETY: the caller's contract.

@@ -4,7 +4,7 @@
 //! a `Recorder` of its own: batches of events, rollbacks and what caused them, GVT, fossil
 //! collection, cancelback, waiting. No worker shares anything with another for that, and none looks
 //! at the clock for each event. After the run, [`Timeline::recording`] makes tracks and arrows of
-//! it; the command writes them as a Perfetto trace.
+//! it; `warpline-trace` writes them as a Perfetto trace.
 //!
 //! | module | what it has |
 //! |---|---|

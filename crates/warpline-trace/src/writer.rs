@@ -1,4 +1,7 @@
-//! Packets of a trace, made of what was recorded.
+//! Packets of a trace, made of what was recorded. Called by [`write`](crate::write).
+//!
+//! Nothing here depends on the type of what is written to, so that all of it is compiled in this
+//! crate, and as fast as this crate is.
 //!
 //! # Invariants
 //!
@@ -6,12 +9,16 @@
 //! - **PERFETTO-B.** Each flow has one slice where it begins and one where it ends, and a number of
 //!   its own.
 
-use std::{io, ops::Range};
+use std::{
+    io::{self, Write},
+    iter,
+    ops::Range,
+};
 
 use prost::Message;
 use warpline::timeline::{Arrow, Cause, Gauge, Phase, Recording, Span, Track};
 
-use super::packets::{
+use crate::packets::{
     CounterDescriptor, DebugAnnotation, InternedData, NAMES_ANEW, NAMES_USED, Name,
     ProcessDescriptor, ThreadDescriptor, Trace, TracePacket, TrackDescriptor, TrackEvent, Type,
 };
@@ -31,14 +38,10 @@ const NULL_MESSAGES: (u64, &str) = (7, "null_messages");
 const DEADLOCKS: (u64, &str) = (8, "deadlocks");
 const ROLLBACKS: (u64, &str) = (9, "rollbacks");
 
-/// Hands the bytes of a trace of this recording to `sink`, part by part.
-pub(super) fn write(
-    recording: &Recording,
-    run: &str,
-    sink: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<()> {
+/// Writes the bytes of a trace of this recording, part by part.
+pub(crate) fn write(recording: &Recording, run: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut writer =
-        Writer { sink, packets: Vec::new(), bytes: Vec::new(), names: Vec::new(), tracks: 0 };
+        Writer { out, packets: Vec::new(), bytes: Vec::new(), names: Vec::new(), tracks: 0 };
     writer.begin()?;
     let flows = Flows::of(recording);
     let mut process = None;
@@ -50,7 +53,8 @@ pub(super) fn write(
         process = Some((track.rank, of_process));
         writer.worker(track, flows.of_track(number))?;
     }
-    writer.flush()
+    writer.write_packets()?;
+    writer.out.flush()
 }
 
 /// Where arrows begin and end, in the order of tracks and spans.
@@ -90,8 +94,8 @@ fn take_flows(flows: &mut &[((usize, usize), u64)], span: usize) -> Vec<u64> {
     of_span.iter().map(|(_, id)| *id).collect()
 }
 
-struct Writer<S> {
-    sink: S,
+struct Writer<'o> {
+    out: &'o mut dyn Write,
     packets: Vec<TracePacket>,
     bytes: Vec<u8>,
     /// Names of slices; the number of a name is its place, plus one.
@@ -99,19 +103,20 @@ struct Writer<S> {
     tracks: u64,
 }
 
-impl<S: FnMut(&[u8]) -> io::Result<()>> Writer<S> {
-    fn flush(&mut self) -> io::Result<()> {
+impl Writer<'_> {
+    /// Writes the packets that there are.
+    fn write_packets(&mut self) -> io::Result<()> {
         let packet = std::mem::take(&mut self.packets);
         self.bytes.clear();
         // A vector takes all there is.
         let _ = Trace { packet }.encode(&mut self.bytes);
-        (self.sink)(&self.bytes)
+        self.out.write_all(&self.bytes)
     }
 
     fn push(&mut self, packet: TracePacket) -> io::Result<()> {
         let trusted_packet_sequence_id = Some(SEQUENCE);
         self.packets.push(TracePacket { trusted_packet_sequence_id, ..packet });
-        if self.packets.len() >= CHUNK { self.flush() } else { Ok(()) }
+        if self.packets.len() >= CHUNK { self.write_packets() } else { Ok(()) }
     }
 
     /// The first packet, with the names of arguments.
@@ -255,14 +260,16 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Writer<S> {
     /// Shows which slices of time are there, if not all are.
     fn left_out(&mut self, process: u64, recording: &Recording) -> io::Result<()> {
         let &Recording { one_of, slice, left_out, end, .. } = recording;
-        if left_out == 0 {
+        // A recording that was made by hand may not say which.
+        let period = one_of.saturating_mul(slice);
+        if left_out == 0 || period == 0 {
             return Ok(());
         }
         let track = self.track_of(process, "recorded")?;
         let arguments = vec![number(LEFT_OUT, left_out), number(ONE_OF, one_of)];
-        let mut begins = (0..).map(|number| number * one_of * slice).take_while(|at| *at < end);
-        begins.try_for_each(|begin| {
-            let time = begin..(begin + slice).min(end);
+        let begins = iter::successors(Some(0_u64), |at| at.checked_add(period));
+        begins.take_while(|at| *at < end).try_for_each(|begin| {
+            let time = begin..begin.saturating_add(slice).min(end);
             self.slice(track, "recorded", time, arguments.clone())
         })
     }

@@ -1,13 +1,10 @@
 //! The trace of a run (`--trace`): what its workers did over wall time, as a file that Perfetto
 //! shows (<https://ui.perfetto.dev>).
 //!
-//! `run` makes a [`Timeline`], gives it to the simulation, and writes here what it has recorded.
-//! Workers are threads of a process for each rank; see `docs/trace.md`.
+//! `run` makes a [`Timeline`], gives it to the simulation, and writes here what it has recorded,
+//! with `warpline-trace`; see `docs/trace.md`.
 
-mod packets;
-mod writer;
-
-use std::{io::Write, path::PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use warpline::{
@@ -28,8 +25,7 @@ pub(crate) struct Trace {
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     path: PathBuf,
-    spans: usize,
-    arrows: usize,
+    parts: warpline_trace::Written,
     left_out: u64,
     one_of: u64,
     clock_error: u64,
@@ -69,35 +65,30 @@ impl Trace {
 }
 
 fn write_to(file: PartialFile, recording: &Recording, run: &str) -> Result<Written, String> {
-    let written = Written::of(recording, file.path().to_owned());
-    let write = |file: &mut PartialFile| {
-        writer::write(recording, run, |bytes: &[u8]| file.write_all(bytes))
-    };
-    file.fill(write).map_err(|error| {
-        format!("the trace {} could not be written: {error}", written.path.display())
-    })?;
-    Ok(written)
+    let path = file.path().to_owned();
+    let mut parts = warpline_trace::Written::default();
+    let filled = file.fill(|file| {
+        parts = warpline_trace::write(recording, run, file)?;
+        Ok(())
+    });
+    filled
+        .map_err(|error| format!("the trace {} could not be written: {error}", path.display()))?;
+    let &Recording { left_out, one_of, clock_error, .. } = recording;
+    Ok(Written { path, parts, left_out, one_of, clock_error })
 }
 
 impl Written {
-    fn of(recording: &Recording, path: PathBuf) -> Self {
-        let spans = recording.tracks.iter().map(|track| track.spans.len()).sum();
-        let (arrows, left_out) = (recording.arrows.len(), recording.left_out);
-        let &Recording { one_of, clock_error, .. } = recording;
-        Self { path, spans, arrows, left_out, one_of, clock_error }
-    }
-
     pub(crate) fn to_json(&self) -> Value {
-        let Self { path, spans, arrows, left_out, one_of, clock_error } = self;
+        let Self { path, parts, left_out, one_of, clock_error } = self;
         json!({
-            "file": path, "spans": spans, "flows": arrows, "spans_left_out": left_out,
+            "file": path, "spans": parts.spans, "flows": parts.flows, "spans_left_out": left_out,
             "one_slice_of": one_of, "clock_error_ns": clock_error,
         })
     }
 
     /// The same for people.
     pub(crate) fn to_text(&self) -> String {
-        let spans = grouped(self.spans as u64);
+        let spans = grouped(self.parts.spans as u64);
         let file = format!("{}: {spans} spans (open it in ui.perfetto.dev)", self.path.display());
         if self.left_out == 0 {
             return file;
