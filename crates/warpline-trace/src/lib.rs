@@ -2,7 +2,7 @@
 //! (<https://ui.perfetto.dev>).
 //!
 //! A simulation that is given a [`Timeline`](warpline::timeline::Timeline) records there what its
-//! workers do, and [`write`] makes a file of what was recorded. Each rank is a process in it, and
+//! workers do, and [`write()`] makes a file of what was recorded. Each rank is a process in it, and
 //! each worker a thread. The command does so with `--trace`; `docs/trace.md` says what there is to
 //! see.
 //!

@@ -1,10 +1,9 @@
 //! The sink of handlers: where what they send goes.
 //!
 //! [`Sending`] is made for one call of a handler by [`processing`](super::processing), or for a
-//! start by [`beginning`](super::beginning), and writes into the
-//! [`TimeWarpSender`](super::sending::TimeWarpSender) of its worker. A send writes the message into
-//! a buffer once. An event for an LP of the same worker goes straight into the pending set (GTW,
-//! 3.6.1), any other into the mail.
+//! start by [`beginning`](super::beginning), and writes into the [`TimeWarpSender`] of its worker.
+//! A send writes the message into a buffer once. An event for an LP of the same worker goes
+//! straight into the pending set (GTW, 3.6.1), any other into the mail.
 
 use std::{marker::PhantomData, mem::needs_drop};
 
