@@ -2,7 +2,10 @@
 //!
 //! Engines bind each worker thread at its start.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
 
 /// How often a bound thread checks that no other program uses its core.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
@@ -34,10 +37,38 @@ pub struct Binding {
     ran: Duration,
 }
 
-/// How many cores this process may use: so many threads can run at the same time.
+/// How many cores the calling thread may use: so many threads can run at the same time.
+///
+/// On Linux a limit of the process's control group counts, too. To read that takes 50 microseconds,
+/// and a run asks several times before its first event; so it is read again only when the number of
+/// cores that the thread is bound to is another one.
 #[must_use]
 pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    /// How many cores a thread was bound to (the upper half), and how many it might use.
+    static KNOWN: AtomicU64 = AtomicU64::new(0);
+    let bound_to = u64::from(cores_bound_to());
+    // Ordering: Relaxed, here and below; one word that says all, and whoever reads an old one reads
+    // the files again.
+    let known = KNOWN.load(Ordering::Relaxed);
+    if bound_to != 0 && known >> 32 == bound_to {
+        return known as u32 as usize;
+    }
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    debug_assert!(cores > 0 && cores <= u32::MAX as usize, "a machine of {cores} cores");
+    KNOWN.store(bound_to << 32 | cores as u64, Ordering::Relaxed);
+    cores
+}
+
+/// To how many cores the calling thread is bound; 0 if nobody knows.
+#[cfg(target_os = "linux")]
+fn cores_bound_to() -> u32 {
+    rustix::thread::sched_getaffinity(None).map_or(0, |set| set.count())
+}
+
+/// To how many cores the calling thread is bound: not known on this system.
+#[cfg(not(target_os = "linux"))]
+const fn cores_bound_to() -> u32 {
+    0
 }
 
 /// The model of the processor, if the system says it.
@@ -120,7 +151,11 @@ pub fn running_threads() -> Option<usize> {
         if least <= 1 {
             break;
         }
-        std::thread::sleep(BETWEEN_LOOKS);
+        // To sleep so little takes three times as long, and to wake up again.
+        let since = Instant::now();
+        while since.elapsed() < BETWEEN_LOOKS {
+            std::thread::yield_now();
+        }
         least = least.min(look()?);
     }
     Some(least)
@@ -209,15 +244,20 @@ mod tests {
         }
     }
 
-    /// A bound thread has one core, and its former cores after that.
+    /// A bound thread has one core, and its former cores after that; also where `cores` knows the
+    /// answer of another binding.
     #[test]
     fn a_binding_ends_when_it_is_dropped() {
-        let cores = || sched_getaffinity(None).map_or(0, |cores| cores.count());
-        let before = cores();
+        let bound_to = || sched_getaffinity(None).map_or(0, |cores| cores.count());
+        let before = (bound_to(), super::cores());
         let binding = bind_worker(0, 1);
-        assert!(binding.is_bound() && cores() == 1);
+        assert!(binding.is_bound() && (bound_to(), super::cores()) == (1, 1));
         drop(binding);
-        assert_eq!(cores(), before);
+        assert_eq!((bound_to(), super::cores()), before);
+        assert_eq!(
+            Ok(super::cores()),
+            std::thread::available_parallelism().map(usize::from).map_err(|_| ())
+        );
         assert!(!bind_worker(0, 100_000).is_bound());
     }
 
