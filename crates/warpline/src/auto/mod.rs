@@ -83,7 +83,10 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     from: Option<Whole<M>>,
 ) -> Ended<M> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
-    let (workers, idle) = (settings.engine.workers, ranks.idle_cores());
+    let workers = settings.engine.workers;
+    // Who works alone needs no core beside its own; and many short runs, which begin while others
+    // go on, would wait for a look at the machine each.
+    let idle = if workers > 1 { ranks.idle_cores() } else { 1 };
     let candidates =
         || Candidate::all(workers, (ranks.cores(), idle), Traits::of(model), settings.end);
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
