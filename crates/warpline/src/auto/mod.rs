@@ -84,9 +84,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
 ) -> Ended<M> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let workers = settings.engine.workers;
-    // Who works alone needs no core beside its own; and many short runs, which begin while others
-    // go on, would wait for a look at the machine each.
-    let idle = if workers > 1 { ranks.idle_cores() } else { 1 };
+    let idle = ranks.idle_cores(workers);
     let candidates =
         || Candidate::all(workers, (ranks.cores(), idle), Traits::of(model), settings.end);
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };

@@ -32,8 +32,14 @@ impl Ranks<'_> {
     }
 
     /// How many of these cores no thread uses at this moment, apart from the calling one: a guess,
-    /// for how a run begins. All of them, where nobody can tell.
-    pub(crate) fn idle_cores(&self) -> usize {
+    /// for how a run of this number of workers begins. All of them, where nobody can tell.
+    ///
+    /// One worker alone works on the core that it has. Nobody looks for it: many runs of some
+    /// microseconds, which begin beside each other, would be ten times as slow.
+    pub(crate) fn idle_cores(&self, workers: usize) -> usize {
+        if workers <= 1 {
+            return 1;
+        }
         let running = if self.in_process == 1 { running_threads() } else { None };
         let others = running.map_or(0, |running| running.saturating_sub(1));
         self.cores().saturating_sub(others)

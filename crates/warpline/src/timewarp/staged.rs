@@ -68,7 +68,8 @@ fn execute<M: Model, B: Buffer<Message<M>>>(
     from: Option<Whole<M>>,
 ) -> Ended<M> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
-    let candidates = || candidates(settings.engine.workers, ranks.idle_cores());
+    let workers = settings.engine.workers;
+    let candidates = || candidates(workers, ranks.idle_cores(workers));
     let deciding = (Chooser::User, settings.engine.balance);
     let mut both = Both { run: &run, settings, moved: None };
     stages::carry_out::<M, B>(&run, from, deciding, &candidates, &mut both, watch)
