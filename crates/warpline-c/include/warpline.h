@@ -35,27 +35,30 @@ extern "C" {
 #endif
 
 /* The version of what is declared here. A library of another version refuses to run the model. */
-#define WARPLINE_INTERFACE 1
+#define WARPLINE_INTERFACE 2
 
 /* ---- What a handler sees of the engine ------------------------------------------------------- */
 
-/* Its fields are for the functions below. */
+/* Its fields are for the functions below, and those of what is the same in all calls of a model. */
 typedef struct warpline_context warpline_context;
-struct warpline_context {
-    uint64_t *stream;
-    double now;
-    int64_t me;
+struct warpline_constants {
     int64_t lp_count;
     const void *parameters;
     double (*edge)(warpline_context *cx, uint64_t layer, double x);
     uint64_t (*draw)(warpline_context *cx, uint64_t law, double a, double b, double c, double d);
     const double *abscissas;
+    void (*grow)(warpline_context *cx);
+    uint64_t stride;
+};
+struct warpline_context {
+    uint64_t *stream;
+    double now;
+    int64_t me;
+    const struct warpline_constants *constants;
     uint64_t *out;
     uint64_t len;
     uint64_t capacity;
-    void (*grow)(warpline_context *cx);
     uint64_t note;
-    uint64_t stride;
     uint64_t oversize;
 };
 
@@ -66,11 +69,11 @@ static inline double warpline_now(const warpline_context *cx) { return cx->now; 
 static inline int64_t warpline_me(const warpline_context *cx) { return cx->me; }
 
 /* The number of LPs. */
-static inline int64_t warpline_lps(const warpline_context *cx) { return cx->lp_count; }
+static inline int64_t warpline_lps(const warpline_context *cx) { return cx->constants->lp_count; }
 
 /* The parameters of the model: a copy of what warpline_model::parameters points to. */
 static inline const void *warpline_parameters(const warpline_context *cx) {
-    return cx->parameters;
+    return cx->constants->parameters;
 }
 
 /*
@@ -80,14 +83,14 @@ static inline const void *warpline_parameters(const warpline_context *cx) {
 static inline void warpline_send(warpline_context *cx, int64_t to, double delay,
                                  const void *message, size_t size) {
     uint64_t *event;
-    size_t room = 8 * ((size_t)cx->stride - 2);
+    size_t room = 8 * ((size_t)cx->constants->stride - 2);
     if (size > room) {
         cx->oversize = size;
         return;
     }
     if (cx->len == cx->capacity)
-        cx->grow(cx);
-    event = cx->out + cx->len * cx->stride;
+        cx->constants->grow(cx);
+    event = cx->out + cx->len * cx->constants->stride;
     event[0] = (uint64_t)to;
     memcpy(event + 1, &delay, sizeof delay);
     if (size < room)
@@ -153,7 +156,7 @@ static inline uint64_t warpline_below(warpline_context *cx, uint64_t bound) {
 
 /* Any LP, each with the same probability. */
 static inline int64_t warpline_any_lp(warpline_context *cx) {
-    return (int64_t)warpline_below(cx, (uint64_t)cx->lp_count);
+    return (int64_t)warpline_below(cx, (uint64_t)cx->constants->lp_count);
 }
 
 /* True with probability p. */
@@ -164,13 +167,13 @@ static inline int warpline_chance(warpline_context *cx, double p) {
 /* Exponential, with this mean. */
 static inline double warpline_exponential(warpline_context *cx, double mean) {
     uint64_t bits = warpline_bits(cx), layer = bits & 0xff;
-    double x = warpline_to_unit(bits) * cx->abscissas[layer];
-    return mean * (x < cx->abscissas[layer + 1] ? x : cx->edge(cx, layer, x));
+    double x = warpline_to_unit(bits) * cx->constants->abscissas[layer];
+    return mean * (x < cx->constants->abscissas[layer + 1] ? x : cx->constants->edge(cx, layer, x));
 }
 
 static inline double warpline_draw(warpline_context *cx, uint64_t law, double a, double b, double c,
                                    double d) {
-    uint64_t bits = cx->draw(cx, law, a, b, c, d);
+    uint64_t bits = cx->constants->draw(cx, law, a, b, c, d);
     double drawn;
     memcpy(&drawn, &bits, sizeof drawn);
     return drawn;
@@ -208,14 +211,14 @@ static inline double warpline_beta(warpline_context *cx, double a, double b) {
     return warpline_draw(cx, 8, a, b, 0, 0);
 }
 static inline int64_t warpline_poisson(warpline_context *cx, double mean) {
-    return (int64_t)cx->draw(cx, 9, mean, 0, 0, 0);
+    return (int64_t)cx->constants->draw(cx, 9, mean, 0, 0, 0);
 }
 static inline int64_t warpline_binomial(warpline_context *cx, int64_t n, double p) {
-    return (int64_t)cx->draw(cx, 10, (double)n, p, 0, 0);
+    return (int64_t)cx->constants->draw(cx, 10, (double)n, p, 0, 0);
 }
 /* The failures before the first success. */
 static inline int64_t warpline_geometric(warpline_context *cx, double p) {
-    return (int64_t)cx->draw(cx, 11, p, 0, 0, 0);
+    return (int64_t)cx->constants->draw(cx, 11, p, 0, 0, 0);
 }
 
 /* ---- Statistics: fields of a state, rolled back with it, and reported by their names ---------- */

@@ -24,4 +24,4 @@ use warpline::nodes::NodeAllocator;
 static ALLOCATOR: NodeAllocator = NodeAllocator;
 
 /// The version of the header that this library is for.
-pub(crate) const INTERFACE: u32 = 1;
+pub(crate) const INTERFACE: u32 = 2;

@@ -12,7 +12,7 @@ use std::{
 
 use tempfile::TempDir;
 use warpline::{LpId, Simulation, Stream};
-use warpline_foreign::{BASE, LAYOUT};
+use warpline_foreign::{BASE, CONSTANTS, HANDLER_CONSTANTS, LAYOUT};
 use warpline_models::{catalog::Parameters, phold::PholdParams};
 // The library is built because something of it is used.
 use warpline_c as _;
@@ -66,8 +66,8 @@ impl Program {
 #[test]
 fn contexts_are_laid_out_alike() {
     let program = Program::compile("tests/library.c", &["-std=c99"]);
-    let fields: Vec<_> =
-        BASE.iter().chain(LAYOUT).map(|(name, at)| format!("{name} {at}\n")).collect();
+    let fields = BASE.iter().chain(LAYOUT).chain(CONSTANTS).chain(HANDLER_CONSTANTS);
+    let fields: Vec<_> = fields.map(|(name, at)| format!("{name} {at}\n")).collect();
     assert_eq!(program.printed(&["layout"]), fields.concat());
 }
 
@@ -164,7 +164,7 @@ fn mistakes_have_words() {
         ("outside", "configuration", &["`far`"]),
         ("settings", "configuration", &["the settings cannot be read"]),
         ("key", "configuration", &["unknown key `workerz`; did you mean `workers`?"]),
-        ("version", "configuration", &["version 2 of warpline.h", "what to do"]),
+        ("version", "configuration", &["version 3 of warpline.h", "what to do"]),
         ("model", "configuration", &["the model is NULL"]),
     ] {
         let printed = program.printed(&["mistake", mistake]);
@@ -191,7 +191,7 @@ fn the_documentation_is_true() {
     let shops = Program::compile(&source("shops.c", program), &["-std=c99"]);
     let printed = shops.printed(&[]);
     assert!(text.contains(&format!("It prints `{}`.", printed.trim_end())), "{printed}");
-    let version = "#include <warpline.h>\nint main() { return WARPLINE_INTERFACE - 1; }\n";
+    let version = "#include <warpline.h>\nint main() { return WARPLINE_INTERFACE - 2; }\n";
     Program::compile(&source("header.cpp", version), &["-x", "c++", "-std=c++11"]).printed(&[]);
 }
 

@@ -10,11 +10,13 @@
 /* ---- layout: where the fields of a context are ----------------------------------------------- */
 
 #define FIELD(name) printf("%s %zu\n", #name, offsetof(struct warpline_context, name))
+#define CONSTANT(name) printf("%s %zu\n", #name, offsetof(struct warpline_constants, name))
 
 static void layout(void) {
-    FIELD(stream), FIELD(now), FIELD(me), FIELD(lp_count), FIELD(parameters), FIELD(edge);
-    FIELD(draw), FIELD(abscissas), FIELD(out), FIELD(len), FIELD(capacity), FIELD(grow);
-    FIELD(note), FIELD(stride), FIELD(oversize);
+    FIELD(stream), FIELD(now), FIELD(me), FIELD(constants);
+    FIELD(out), FIELD(len), FIELD(capacity), FIELD(note), FIELD(oversize);
+    CONSTANT(lp_count), CONSTANT(parameters), CONSTANT(edge), CONSTANT(draw), CONSTANT(abscissas);
+    CONSTANT(grow), CONSTANT(stride);
 }
 
 /* ---- draws: the bits of every draw, in the order of the header -------------------------------- */

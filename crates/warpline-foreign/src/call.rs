@@ -8,10 +8,13 @@
 //! - **CALL-A.** `out` points to room for `capacity` events of `2 + message_words` words each, of
 //!   which the handler has written the first `len`; `grow` makes more room when `len` is
 //!   `capacity`.
+//! - **CALL-B.** A thread makes one call at a time: no engine handles an event while it sends those
+//!   of another one. So it has one room for an outbox that has grown.
 
 #![expect(unsafe_code, reason = "handlers are functions of another language")]
 
 use std::{
+    cell::RefCell,
     mem::{MaybeUninit, offset_of},
     panic, ptr, slice,
 };
@@ -19,7 +22,7 @@ use std::{
 use warpline::{Context, EventKey, LpId, Reversal, Stream};
 
 use super::{
-    base::{Base, check_streams, words_of},
+    base::{Base, Constants, check_streams, words_of},
     failures::{Failure, Failures, Role},
     words::Words,
 };
@@ -42,35 +45,44 @@ pub struct HandlerContext {
     out: *mut u64,
     len: u64,
     capacity: u64,
-    grow: unsafe extern "C" fn(*mut HandlerContext),
     note: u64,
-    stride: u64,
     oversize: u64,
-    // Below this, for this crate only.
-    spill: Option<Box<Spill>>,
 }
 
-/// An outbox that has grown. In a box, because most calls need none, and each makes a context.
+/// What is the same in all calls of a model's handlers.
 #[derive(Debug)]
-struct Spill(Vec<u64>);
+#[repr(C)]
+struct HandlerConstants {
+    base: Constants,
+    grow: unsafe extern "C" fn(*mut HandlerContext),
+    stride: u64,
+}
 
 /// Where the fields are that a handler uses, in bytes, beside those of [`BASE`](super::BASE).
 ///
 /// | field | |
 /// |---|---|
 /// | `out`, `len`, `capacity` | the outbox: of each event the receiver, the delay and the message |
-/// | `grow` | a function that makes room for more of them |
 /// | `note` | a word that a handler leaves for the one that undoes the event |
-/// | `stride` | the words of an event in the outbox: two more than a message has |
 /// | `oversize` | 0, or the bytes of a message that has no room in an event: the event fails |
 pub const LAYOUT: &[(&str, usize)] = &[
     ("out", offset_of!(HandlerContext, out)),
     ("len", offset_of!(HandlerContext, len)),
     ("capacity", offset_of!(HandlerContext, capacity)),
-    ("grow", offset_of!(HandlerContext, grow)),
     ("note", offset_of!(HandlerContext, note)),
-    ("stride", offset_of!(HandlerContext, stride)),
     ("oversize", offset_of!(HandlerContext, oversize)),
+];
+
+/// Where the fields of a handler's constants are, in bytes, beside those of
+/// [`CONSTANTS`](super::CONSTANTS).
+///
+/// | field | |
+/// |---|---|
+/// | `grow` | a function that makes room for more events in the outbox |
+/// | `stride` | the words of an event in the outbox: two more than a message has |
+pub const HANDLER_CONSTANTS: &[(&str, usize)] = &[
+    ("grow", offset_of!(HandlerConstants, grow)),
+    ("stride", offset_of!(HandlerConstants, stride)),
 ];
 
 /// Words of the outbox that need no allocation.
@@ -81,8 +93,9 @@ const HEAD: usize = 2;
 /// What every call of a model needs. Computed once: two divisions take as long as a small handler.
 #[derive(Debug)]
 pub(super) struct Calls {
-    parameters: Vec<u64>,
-    lps: usize,
+    constants: HandlerConstants,
+    /// What the constants point to.
+    _parameters: Vec<u64>,
     /// Words of an event in the outbox, and how many events it has room for.
     stride: usize,
     capacity: usize,
@@ -113,7 +126,10 @@ impl Calls {
         check_streams();
         let stride = HEAD + message_words;
         let failures = is_repeatable.then(Failures::default);
-        Self { parameters, lps, stride, capacity: OUTBOX / stride, failures }
+        let base = Constants::new(lps, &parameters);
+        let constants = HandlerConstants { base, grow, stride: stride as u64 };
+        let capacity = OUTBOX / stride;
+        Self { constants, _parameters: parameters, stride, capacity, failures }
     }
 
     #[inline]
@@ -124,15 +140,12 @@ impl Calls {
         outbox: &mut Outbox,
     ) -> HandlerContext {
         HandlerContext {
-            base: Base::new(stream, (me, now), self.lps, &self.parameters),
+            base: Base::new(stream, (me, now), (&raw const self.constants).cast()),
             out: outbox.as_mut_ptr().cast(),
             len: 0,
             capacity: self.capacity as u64,
-            grow,
             note,
-            stride: self.stride as u64,
             oversize: 0,
-            spill: None,
         }
     }
 
@@ -158,14 +171,40 @@ impl Calls {
     }
 }
 
-/// Lets a handler handle a message, or start an LP.
-#[inline]
-pub(super) fn call<S: Words, M: Words>(
+/// Lets a handler start an LP.
+pub(super) fn start<S: Words, M: Words, C: Context<M>>(
     handler: Handler,
     state: &mut S,
-    message: Option<&M>,
     calls: &Calls,
-    cx: &mut impl Context<M>,
+    cx: &mut C,
+) {
+    call(handler, (state, None), calls, cx, |cx: &mut C, to, delay, words| {
+        cx.send(to, delay, M::of(words));
+    });
+}
+
+/// Lets a handler handle a message.
+#[inline]
+pub(super) fn handle<S: Words, M: Words, C: Context<M>>(
+    handler: Handler,
+    (state, message): (&mut S, &M),
+    calls: &Calls,
+    cx: &mut C,
+) {
+    call(handler, (state, Some(message)), calls, cx, |cx: &mut C, to, delay, words| {
+        cx.send_with(to, delay, |message| message.fill(words));
+    });
+}
+
+/// Calls a handler, and sends what it has put in its outbox. `send` is a parameter, because what a
+/// closure calls is compiled into the engine's loop; a call of `Context::send` from here is not.
+#[inline]
+fn call<S: Words, M: Words, C: Context<M>>(
+    handler: Handler,
+    (state, message): (&mut S, Option<&M>),
+    calls: &Calls,
+    cx: &mut C,
+    mut send: impl FnMut(&mut C, LpId, f64, &[u64]),
 ) {
     let mut outbox = [const { MaybeUninit::uninit() }; OUTBOX];
     let situation = Situation { me: cx.me(), now: cx.now().get(), note: 0 };
@@ -190,23 +229,22 @@ pub(super) fn call<S: Words, M: Words>(
     }
     cx.note(context.note);
     let stride = calls.stride;
-    let sent = context.len as usize * stride;
-    // SAFETY: the handler has written so many events, each of `stride` words (CALL-A).
-    let mut sent = unsafe { slice::from_raw_parts(context.out, sent) };
-    while let Some((&[to, delay], rest)) = sent.split_first_chunk::<HEAD>() {
-        let (contents, rest) = rest.split_at(stride - HEAD);
-        sent = rest;
+    for number in 0..context.len as usize {
+        let event = context.out.wrapping_add(number * stride);
+        // SAFETY: the handler has written so many events, each of `stride` words (CALL-A).
+        let event = unsafe { slice::from_raw_parts(event, stride) };
+        let &[to, delay, ref contents @ ..] = event else { unreachable!("an event has a head") };
         let Ok(receiver) = u32::try_from(to as i64) else {
             let to = to as i64;
             cx.fail(format_args!("it sends to LP {to}, but LPs are numbered from 0 on"));
             return;
         };
-        cx.send(LpId::new(receiver), f64::from_bits(delay), M::of(contents));
+        send(cx, LpId::new(receiver), f64::from_bits(delay), contents);
     }
 }
 
 /// Lets a handler undo an event.
-pub(super) fn call_reverse<S: Words, M: Words>(
+pub(super) fn reverse<S: Words, M: Words>(
     handler: Handler,
     state: &mut S,
     message: &M,
@@ -229,18 +267,27 @@ pub(super) fn call_reverse<S: Words, M: Words>(
     }
 }
 
+thread_local! {
+    /// The outbox of a handler that sends more than others, one after the other.
+    static GROWN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
 /// Makes room for twice as many events, at least one more.
 unsafe extern "C" fn grow(context: *mut HandlerContext) {
     // SAFETY: a handler calls this with its own context, which nobody else uses meanwhile.
     let context = unsafe { &mut *context };
-    let stride = context.stride as usize;
-    let sent = context.len as usize * stride;
-    let spill = context.spill.get_or_insert_with(|| {
-        // SAFETY: the handler has written so many events (CALL-A).
-        let sent = unsafe { slice::from_raw_parts(context.out, sent) };
-        Box::new(Spill(sent.to_vec()))
-    });
+    // SAFETY: the constants of such a context are those of a model's handlers (`Calls::context`).
+    let constants = unsafe { &*context.base.constants().cast::<HandlerConstants>() };
+    let stride = constants.stride as usize;
     context.capacity = (2 * context.capacity).max(1);
-    spill.0.resize(context.capacity as usize * stride, 0);
-    context.out = spill.0.as_mut_ptr();
+    GROWN.with_borrow_mut(|room| {
+        if context.out != room.as_mut_ptr() {
+            // SAFETY: the handler has written so many events on the stack (CALL-A, CALL-B).
+            let sent = unsafe { slice::from_raw_parts(context.out, context.len as usize * stride) };
+            room.clear();
+            room.extend_from_slice(sent);
+        }
+        room.resize(context.capacity as usize * stride, 0);
+        context.out = room.as_mut_ptr();
+    });
 }

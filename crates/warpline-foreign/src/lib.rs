@@ -31,8 +31,8 @@ mod processes;
 mod statistics;
 mod words;
 
-pub use base::BASE;
-pub use call::{Handler, HandlerContext, LAYOUT};
+pub use base::{BASE, CONSTANTS};
+pub use call::{HANDLER_CONSTANTS, Handler, HandlerContext, LAYOUT};
 pub use failures::{Failure, Failures, Role};
 pub use fields::{Field, Number};
 pub use laws::{LAWS, Law, Parameters};

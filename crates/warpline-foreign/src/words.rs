@@ -4,12 +4,14 @@
 use std::{cell::RefCell, fmt};
 
 /// Words of a state or a message.
-pub(crate) trait Words: Clone + fmt::Debug + Send + Sync + 'static {
+pub(crate) trait Words: Clone + Default + fmt::Debug + Send + Sync + 'static {
     /// A copy that lives until a handler has returned.
     type Kept;
 
     /// These words, and zeros up to the size of the class.
     fn of(words: &[u64]) -> Self;
+    /// Puts these words in the place of as many, or of those of the default.
+    fn fill(&mut self, words: &[u64]);
     fn get(&self) -> &[u64];
     fn get_mut(&mut self) -> &mut [u64];
     fn keep(&self) -> Self::Kept;
@@ -19,13 +21,21 @@ pub(crate) trait Words: Clone + fmt::Debug + Send + Sync + 'static {
     fn heap_bytes(&self) -> usize;
 }
 
-impl<const N: usize> Words for [u64; N] {
+impl<const N: usize> Words for [u64; N]
+where
+    Self: Default,
+{
     type Kept = Self;
 
     #[inline]
     fn of(words: &[u64]) -> Self {
         // They are few, so a loop is faster than a call that copies.
         std::array::from_fn(|at| words.get(at).copied().unwrap_or(0))
+    }
+
+    #[inline]
+    fn fill(&mut self, words: &[u64]) {
+        self.iter_mut().zip(words).for_each(|(old, word)| *old = *word);
     }
 
     #[inline]
@@ -54,7 +64,7 @@ impl<const N: usize> Words for [u64; N] {
 }
 
 /// Any number of words.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Boxed(Box<[u64]>);
 
 impl Clone for Boxed {
@@ -87,6 +97,15 @@ impl Words for Boxed {
 
     fn of(words: &[u64]) -> Self {
         Self(words.into())
+    }
+
+    /// A message that an event's buffer still has gives its box to the next one.
+    fn fill(&mut self, words: &[u64]) {
+        if self.0.len() == words.len() {
+            self.0.copy_from_slice(words);
+        } else {
+            self.0 = words.into();
+        }
     }
 
     fn get(&self) -> &[u64] {

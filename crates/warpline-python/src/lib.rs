@@ -26,7 +26,7 @@ mod _native {
     #[pymodule_export]
     use super::draws::{discrete, draw, empirical, exponential, laws};
     #[pymodule_export]
-    use super::models::{layout, run_model};
+    use super::models::{constants_layout, layout, run_model};
     #[pymodule_export]
     use super::sessions::{
         session_branch, session_branch_model, session_branch_world, session_close, session_inject,

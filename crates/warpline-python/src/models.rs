@@ -13,8 +13,8 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use warpline::{Figure, FigureKind, Link, LpId};
 use warpline_cli::{Application, CallError, Caller, ModelParams};
 use warpline_foreign::{
-    BASE, Description, Failure, Failures, Field, Finish, ForeignModel, ForeignWorld, Handler,
-    LAYOUT, Number, Role, States, Statistic, StatisticKind,
+    BASE, CONSTANTS, Description, Failure, Failures, Field, Finish, ForeignModel, ForeignWorld,
+    HANDLER_CONSTANTS, Handler, LAYOUT, Number, Role, States, Statistic, StatisticKind,
 };
 
 use crate::calls::{Setting, exception, looked_after};
@@ -23,6 +23,12 @@ use crate::calls::{Setting, exception, looked_after};
 #[pyfunction]
 pub(crate) fn layout() -> BTreeMap<&'static str, usize> {
     BASE.iter().chain(LAYOUT).copied().collect()
+}
+
+/// Where the fields are of what is the same in all calls, in bytes.
+#[pyfunction]
+pub(crate) fn constants_layout() -> BTreeMap<&'static str, usize> {
+    CONSTANTS.iter().chain(HANDLER_CONSTANTS).copied().collect()
 }
 
 /// What Python says of a model.

@@ -28,7 +28,7 @@ use site::Site;
 use state::{Class, Item, Process};
 
 use super::{
-    base::check_streams,
+    base::{Constants, check_streams},
     failures::Failures,
     model::{Finish, States, by_sender},
     statistics::Statistic,
@@ -112,6 +112,8 @@ pub struct ForeignWorld(Arc<Inner>);
 struct Inner {
     /// Without the links.
     description: WorldDescription,
+    /// They point to the parameters of the description.
+    constants: Constants,
     statistics: Arc<[Statistic]>,
     links: Option<Vec<Vec<Link>>>,
     /// The names of the facilities, which live as long as the program: those of one name are one.
@@ -165,8 +167,10 @@ impl ForeignWorld {
         }
         let names = facilities.iter().map(|facility| for_ever(&facility.name)).collect();
         let statistics = description.statistics.as_slice().into();
+        let constants = Constants::new(sites, &description.parameters);
         let (failures, states) = Default::default();
-        Ok(Self(Arc::new(Inner { description, statistics, links, names, failures, states })))
+        let inner = Inner { description, constants, statistics, links, names, failures, states };
+        Ok(Self(Arc::new(inner)))
     }
 
     /// The world as a model for a run, in the size class that it needs.

@@ -35,7 +35,7 @@ fn context_of<const N: usize, C: ContextOf<Typed<N>>>(
 where
     Process<N>: Class,
 {
-    let description = &env.world.0.description;
+    let constants = &raw const env.world.0.constants;
     let place = (env.here(), env.now());
     let stream = words_of(env.rng());
     let (woken, cause) = match env.woken() {
@@ -45,7 +45,7 @@ where
         _ => (3, 0),
     };
     ProcessContext {
-        base: Base::new(stream, place, description.sites, &description.parameters),
+        base: Base::new(stream, place, constants),
         site: env.site.words(),
         time: 0.0,
         value: 0.0,

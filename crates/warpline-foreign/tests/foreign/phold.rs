@@ -2,8 +2,8 @@
 //! PHOLD in Rust does; states, messages and failures come back as they are.
 //!
 //! Mutations that turn this red: `stream` of the context points to a copy of the words; `call`
-//! leaves no note; `grow` does not copy what was sent; `Boxed::of` drops the last word;
-//! `read_words` reads one word less.
+//! leaves no note; `grow` does not copy what was sent; `Boxed::of` or `Boxed::fill` drops the
+//! last word; `read_words` reads one word less.
 
 use warpline::{
     Conservative, Engine, ModelError, ReverseCheck, RunError, Sequential, Simulation, Speculative,
@@ -12,7 +12,8 @@ use warpline::{
     settings::{Instrumentation, StateSaving},
 };
 use warpline_foreign::{
-    BASE, Description, Failure, Field, ForeignModel, Handler, HandlerContext, LAYOUT, Number, Role,
+    BASE, CONSTANTS, Description, Failure, Field, ForeignModel, HANDLER_CONSTANTS, Handler,
+    HandlerContext, LAYOUT, Number, Role,
 };
 use warpline_models::{catalog::Parameters, phold::PholdParams};
 
@@ -21,10 +22,21 @@ const POPULATION: usize = 150;
 const REMOTE: f64 = 0.37;
 const LOOKAHEAD: f64 = 0.13;
 
-/// A field of a context, by its name, as another language finds it.
+/// A field of a context or of its constants, by its name, as another language finds it.
 fn field<T>(context: *mut HandlerContext, name: &str) -> *mut T {
-    let (_, offset) = BASE.iter().chain(LAYOUT).find(|(field, _)| *field == name).expect("a field");
-    context.wrapping_byte_add(*offset).cast()
+    let offset = |name: &str| {
+        let found = BASE.iter().chain(LAYOUT).find(|(field, _)| *field == name);
+        found.map(|(_, offset)| *offset)
+    };
+    if let Some(offset) = offset(name) {
+        return context.wrapping_byte_add(offset).cast();
+    }
+    let mut constants = CONSTANTS.iter().chain(HANDLER_CONSTANTS);
+    let (_, at) = constants.find(|(field, _)| *field == name).expect("a field");
+    let pointer = context.wrapping_byte_add(offset("constants").expect("a field"));
+    // SAFETY: the layout says that this field is the pointer to the constants.
+    let constants = unsafe { pointer.cast::<*mut u8>().read() };
+    constants.wrapping_add(*at).cast()
 }
 
 fn read<T: Copy>(context: *mut HandlerContext, name: &str) -> T {

@@ -6,6 +6,7 @@ from typing import Any, Final, SupportsFloat, SupportsIndex
 __all__ = [
     "VERSION",
     "arrow_stream",
+    "constants_layout",
     "describe",
     "discrete",
     "draw",
@@ -50,6 +51,9 @@ VERSION: Final[str]
 def arrow_stream(columns: str) -> object:
     """A capsule with a stream of one batch: these columns, in order, each with its cells as
     JSON."""
+
+def constants_layout() -> dict[str, int]:
+    """Where the fields are of what is the same in all calls, in bytes."""
 
 def describe(model: str | None = None) -> str:
     """What `warpline info` says of a model, or of all, as JSON."""

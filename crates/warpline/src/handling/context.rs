@@ -206,8 +206,11 @@ impl<T, K: Sink<T>> Context<T> for Handling<'_, K> {
         self.send_event(Some(io), to, time, Value(message));
     }
 
+    /// Inline, like all that a handler calls: a context whose address is handed on lies in memory,
+    /// and each of its sends reads it from there.
+    #[inline]
     fn fail(&mut self, reason: fmt::Arguments<'_>) {
-        self.sink.halt(Halt::Fault(Fault::Failed(reason.to_string())));
+        self.sink.halt(failed(reason));
     }
 
     #[inline]
@@ -219,6 +222,12 @@ impl<T, K: Sink<T>> Context<T> for Handling<'_, K> {
     fn undo(&mut self) -> Option<&mut UndoLog> {
         self.sink.undo()
     }
+}
+
+/// Why a handler ends that has failed.
+#[cold]
+fn failed(reason: fmt::Arguments<'_>) -> Halt {
+    Halt::Fault(Fault::Failed(reason.to_string()))
 }
 
 impl<T, K: Sink<T>> IoContext<T> for Handling<'_, K> {

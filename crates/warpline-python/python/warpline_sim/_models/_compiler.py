@@ -165,7 +165,7 @@ def _send(message: Record) -> Any:
             is_full = builder.load(slot(builder, cx, "capacity", I64))
             with builder.if_then(builder.icmp_unsigned("==", number, is_full), likely=False):
                 kind = ir.FunctionType(ir.VoidType(), [I8.as_pointer()]).as_pointer()
-                builder.call(builder.load(slot(builder, cx, "grow", kind)), [cx])
+                builder.call(fixed(builder, cx, "grow", kind), [cx])
             out = builder.load(slot(builder, cx, "out", I8.as_pointer()))
             event = builder.gep(out, [builder.mul(number, I64(stride))])
 

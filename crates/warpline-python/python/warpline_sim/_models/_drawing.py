@@ -18,7 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .. import _native
-from ._interpreter import MULTIPLIER, UNIT
+from ._interpreter import CONSTANTS, MULTIPLIER, UNIT
 from ._laws import LAWS, NO_DISCRETE, NO_EMPIRICAL, PARAMETERS
 
 #: Where the fields of contexts are: of handlers, and of processes, which begin with the same ones.
@@ -28,8 +28,10 @@ F64 = ir.DoubleType()
 
 
 def slot(builder: Any, context: Any, field: str, kind: Any) -> Any:
-    """Where a field of the context is."""
-    place = builder.gep(context, [I32(AT[field])])
+    """Where a field of the context is, or of the constants."""
+    if field in CONSTANTS:
+        context = fixed(builder, context, "constants", I8.as_pointer())
+    place = builder.gep(context, [I32((CONSTANTS if field in CONSTANTS else AT)[field])])
     return builder.bitcast(place, kind.as_pointer())
 
 
@@ -84,7 +86,7 @@ def _abscissa(typing: Any, cx: Any, layer: Any) -> Any:
 def _edge(typing: Any, cx: Any, layer: Any, x: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(F64, [I8.as_pointer(), I64, F64]).as_pointer()
-        return builder.call(builder.load(slot(builder, args[0], "edge", kind)), args)
+        return builder.call(fixed(builder, args[0], "edge", kind), args)
 
     return types.float64(cx, types.uint64, types.float64), generate
 
@@ -103,7 +105,7 @@ def _drawer(number: int, is_whole: bool) -> Any:
             ]
             values += [F64(0.0)] * (PARAMETERS - len(values))
             kind = ir.FunctionType(I64, [I8.as_pointer(), I64] + [F64] * PARAMETERS)
-            function = builder.load(slot(builder, cx, "draw", kind.as_pointer()))
+            function = fixed(builder, cx, "draw", kind.as_pointer())
             bits = builder.call(function, [cx, I64(number), *values])
             return bits if is_whole else builder.bitcast(bits, F64)
 

@@ -20,10 +20,17 @@ from ._records import Record, View, words_of
 MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
 UNIT = 1.0 / (1 << 53)
 _MASK = (1 << 128) - 1
+#: Where the fields are of what is the same in all calls, to which a context points.
+CONSTANTS: dict[str, int] = _native.constants_layout()
 
 
 #: A call that failed: role, time and LP, stream, note, state, message.
 Failure = tuple[str, tuple[float, int], tuple[int, int], int, bytes, bytes | None]
+
+
+def constant(address: int, field: str, kind: str) -> Any:
+    """A field of the constants, which are at this address."""
+    return struct.unpack(f"={kind}", ctypes.string_at(address + CONSTANTS[field], 8))[0]
 
 
 class Context:
@@ -194,7 +201,9 @@ class Interpreted:
         raw = (ctypes.c_char * (at["note"] + 8)).from_address(address)
         words = (ctypes.c_uint64 * 2).from_address(struct.unpack_from("=Q", raw, at["stream"])[0])
         (now,) = struct.unpack_from("=d", raw, at["now"])
-        (me, lps) = struct.unpack_from("=qq", raw, at["me"])
+        (me,) = struct.unpack_from("=q", raw, at["me"])
+        (constants,) = struct.unpack_from("=Q", raw, at["constants"])
+        lps = constant(constants, "lp_count", "q")
         (note,) = struct.unpack_from("=q", raw, at["note"])
         of_state, of_message = self._records
         context = Context((now, me, lps), tuple(words), self._parameters, of_message, note)
@@ -209,7 +218,7 @@ class Interpreted:
         for number, (to, delay, contents) in enumerate(context.sent):
             if number == struct.unpack_from("=Q", raw, at["capacity"])[0]:
                 struct.pack_into("=Q", raw, at["len"], number)
-                self._grow(struct.unpack_from("=Q", raw, at["grow"])[0])(address)
+                self._grow(constant(constants, "grow", "Q"))(address)
             (out,) = struct.unpack_from("=Q", raw, at["out"])
             event = struct.pack("=qd", to, delay) + contents
             ctypes.memmove(out + number * len(event), event, len(event))

@@ -39,7 +39,7 @@ from .._models._compiler import (
     jitted,
     numba_record,
 )
-from .._models._drawing import I8, I32, I64, slot
+from .._models._drawing import I8, I32, I64, fixed, slot
 from .._models._records import Record
 from . import _overloads as _overloads
 from ._env import END, RAISED, WORDS_MAX
@@ -296,7 +296,7 @@ def _unpack(builder: Any, values: tuple[Any, Any, Any], places: list[Place]) -> 
         elif isinstance(place.own, EnvType):
             builder.store(env, to)
         else:
-            pointer = builder.load(slot(builder, env, "parameters", place.kind))
+            pointer = fixed(builder, env, "parameters", place.kind)
             builder.store(pointer, to)
 
 

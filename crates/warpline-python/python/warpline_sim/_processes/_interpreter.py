@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import _native
-from .._models._interpreter import Context
+from .._models._interpreter import Context, constant
 from .._models._records import Record, View
 from . import _env as env
 from ._facilities import (
@@ -56,9 +56,8 @@ class Environment(Context):
         """A function begins, with the context at this address."""
         self._address = address
         self._raw = (ctypes.c_char * (max(self._at.values()) + 8)).from_address(address)
-        self.now, self.me_of_lp, self.sites = (
-            self._read("d", "now"), self._read("q", "me"), self._read("q", "lp_count")
-        )
+        self.now, self.me_of_lp = self._read("d", "now"), self._read("q", "me")
+        self.sites = constant(self._read("Q", "constants"), "lp_count", "q")
         self._words = (ctypes.c_uint64 * 2).from_address(self._read("Q", "stream"))
         self._stream = self._words[1] << 64 | self._words[0]
         self._woken = self._read("q", "woken")
