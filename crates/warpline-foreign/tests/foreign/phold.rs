@@ -94,6 +94,11 @@ fn send(context: *mut HandlerContext, to: i64, delay: f64, message: &[u64]) {
     write(context, "len", number + 1);
 }
 
+/// A message whose words are the time at which it arrives: no two are the same.
+fn due<const MESSAGE: usize>(context: *mut HandlerContext, delay: f64) -> [u64; MESSAGE] {
+    [(read::<f64>(context, "now") + delay).to_bits(); MESSAGE]
+}
+
 /// The words of the state of a model, as many as it has.
 fn state<'a>(state: *mut u64, words: usize) -> &'a mut [u64] {
     // SAFETY: the engine lends the handler so many words.
@@ -109,7 +114,7 @@ unsafe extern "C" fn start<const MESSAGE: usize>(
     let more = (me as usize) < POPULATION % LPS;
     for _ in 0..POPULATION as i64 / lps + i64::from(more) {
         let delay = LOOKAHEAD + exponential(context, 1.0);
-        send(context, me, delay, &[7; MESSAGE]);
+        send(context, me, delay, &due::<MESSAGE>(context, delay));
     }
     0
 }
@@ -125,7 +130,8 @@ unsafe extern "C" fn handle<const STATE: usize, const MESSAGE: usize>(
     // SAFETY: the model has one parameter.
     let remote = unsafe { read::<*const f64>(context, "parameters").read() };
     words[0] += 1;
-    if message.iter().any(|word| *word != 7) || words[STATE - 1] == u64::MAX {
+    let now: f64 = read(context, "now");
+    if message.iter().any(|word| *word != now.to_bits()) || words[STATE - 1] == u64::MAX {
         return 1;
     }
     let mut to = read::<i64>(context, "me");
@@ -134,7 +140,7 @@ unsafe extern "C" fn handle<const STATE: usize, const MESSAGE: usize>(
         to = stream(context, |stream| stream.below(LPS as u64)) as i64;
     }
     let delay = LOOKAHEAD + exponential(context, 1.0);
-    send(context, to, delay, &[7; MESSAGE]);
+    send(context, to, delay, &due::<MESSAGE>(context, delay));
     0
 }
 
@@ -312,7 +318,8 @@ fn a_failure_can_be_repeated() {
         let failure = failure_of(&foreign, run.expect_err("LP 4 fails"));
         assert_eq!(failure.role, Role::Handle);
         assert!(failure.lp == 4 && failure.now > 5.0 && failure.state[0] > 0, "{failure:?}");
-        assert_eq!(failure.message.as_deref().map(|words| &words[..3]), Some(&[7; 3][..]));
+        let message = [failure.now.to_bits(); 3];
+        assert_eq!(failure.message.as_deref().map(|words| &words[..3]), Some(&message[..]));
         assert_eq!(*first.get_or_insert(failure.clone()), failure);
     }
 }
