@@ -192,7 +192,7 @@ pub(super) fn handle<S: Words, M: Words, C: Context<M>>(
     cx: &mut C,
 ) {
     call(handler, (state, Some(message)), calls, cx, |cx: &mut C, to, delay, words| {
-        cx.send_with(to, delay, |message| message.fill(words));
+        cx.send_with(to, delay, |message| *message = M::of(words));
     });
 }
 

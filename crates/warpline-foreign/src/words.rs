@@ -10,8 +10,6 @@ pub(crate) trait Words: Clone + Default + fmt::Debug + Send + Sync + 'static {
 
     /// These words, and zeros up to the size of the class.
     fn of(words: &[u64]) -> Self;
-    /// Puts these words in the place of as many, or of those of the default.
-    fn fill(&mut self, words: &[u64]);
     fn get(&self) -> &[u64];
     fn get_mut(&mut self) -> &mut [u64];
     fn keep(&self) -> Self::Kept;
@@ -31,11 +29,6 @@ where
     fn of(words: &[u64]) -> Self {
         // They are few, so a loop is faster than a call that copies.
         std::array::from_fn(|at| words.get(at).copied().unwrap_or(0))
-    }
-
-    #[inline]
-    fn fill(&mut self, words: &[u64]) {
-        self.iter_mut().zip(words).for_each(|(old, word)| *old = *word);
     }
 
     #[inline]
@@ -97,15 +90,6 @@ impl Words for Boxed {
 
     fn of(words: &[u64]) -> Self {
         Self(words.into())
-    }
-
-    /// A message that an event's buffer still has gives its box to the next one.
-    fn fill(&mut self, words: &[u64]) {
-        if self.0.len() == words.len() {
-            self.0.copy_from_slice(words);
-        } else {
-            self.0 = words.into();
-        }
     }
 
     fn get(&self) -> &[u64] {

@@ -2,8 +2,8 @@
 //! PHOLD in Rust does; states, messages and failures come back as they are.
 //!
 //! Mutations that turn this red: `stream` of the context points to a copy of the words; `call`
-//! leaves no note; `grow` does not copy what was sent; `Boxed::of` or `Boxed::fill` drops the
-//! last word; `read_words` reads one word less.
+//! leaves no note; `grow` does not copy what was sent; `Boxed::of` drops the last word;
+//! `read_words` reads one word less.
 
 use warpline::{
     Conservative, Engine, ModelError, ReverseCheck, RunError, Sequential, Simulation, Speculative,
