@@ -6,11 +6,17 @@
 
 #![expect(unsafe_code, reason = "functions of another language draw from a stream by its words")]
 
-use std::mem::offset_of;
-
 use warpline::{LpId, Stream};
 
 use super::laws::LAWS;
+
+/// Fields of a structure that another language sees, each with its place in bytes.
+macro_rules! offsets {
+    ($of:ty: $($field:ident),+ $(,)?) => {
+        &[$((stringify!($field), std::mem::offset_of!($of, $field))),+]
+    };
+}
+pub(crate) use offsets;
 
 /// The beginning of a context. Foreign functions write what `stream` points to, and read the rest.
 #[derive(Debug)]
@@ -47,12 +53,7 @@ unsafe impl Sync for Constants {}
 /// | `stream` | a pointer to the two words of the LP's random stream ([`Stream::from_words`]) |
 /// | `now`, `me` | the virtual time, the LP |
 /// | `constants` | a pointer to what is the same in all calls ([`CONSTANTS`]) |
-pub const BASE: &[(&str, usize)] = &[
-    ("stream", offset_of!(Base, stream)),
-    ("now", offset_of!(Base, now)),
-    ("me", offset_of!(Base, me)),
-    ("constants", offset_of!(Base, constants)),
-];
+pub const BASE: &[(&str, usize)] = offsets!(Base: stream, now, me, constants);
 
 /// Where the fields of the constants are, in bytes.
 ///
@@ -62,13 +63,9 @@ pub const BASE: &[(&str, usize)] = &[
 /// | `parameters` | the parameters of the model |
 /// | `abscissas`, `edge` | a table and a function for [`Stream::exponential`] |
 /// | `draw` | a function that draws from a distribution, by its place among [`LAWS`] |
-pub const CONSTANTS: &[(&str, usize)] = &[
-    ("lp_count", offset_of!(Constants, lp_count)),
-    ("parameters", offset_of!(Constants, parameters)),
-    ("edge", offset_of!(Constants, edge)),
-    ("draw", offset_of!(Constants, draw)),
-    ("abscissas", offset_of!(Constants, abscissas)),
-];
+pub const CONSTANTS: &[(&str, usize)] = offsets!(
+    Constants: lp_count, parameters, edge, draw, abscissas,
+);
 
 impl Constants {
     /// Those of a model with so many LPs. Whoever has them keeps the parameters.

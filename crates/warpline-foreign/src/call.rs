@@ -13,16 +13,12 @@
 
 #![expect(unsafe_code, reason = "handlers are functions of another language")]
 
-use std::{
-    cell::RefCell,
-    mem::{MaybeUninit, offset_of},
-    panic, ptr, slice,
-};
+use std::{cell::RefCell, mem::MaybeUninit, panic, ptr, slice};
 
 use warpline::{Context, EventKey, LpId, Reversal, Stream};
 
 use super::{
-    base::{Base, Constants, check_streams, words_of},
+    base::{Base, Constants, check_streams, offsets, words_of},
     failures::{Failure, Failures, Role},
     words::Words,
 };
@@ -65,13 +61,7 @@ struct HandlerConstants {
 /// | `out`, `len`, `capacity` | the outbox: of each event the receiver, the delay and the message |
 /// | `note` | a word that a handler leaves for the one that undoes the event |
 /// | `oversize` | 0, or the bytes of a message that has no room in an event: the event fails |
-pub const LAYOUT: &[(&str, usize)] = &[
-    ("out", offset_of!(HandlerContext, out)),
-    ("len", offset_of!(HandlerContext, len)),
-    ("capacity", offset_of!(HandlerContext, capacity)),
-    ("note", offset_of!(HandlerContext, note)),
-    ("oversize", offset_of!(HandlerContext, oversize)),
-];
+pub const LAYOUT: &[(&str, usize)] = offsets!(HandlerContext: out, len, capacity, note, oversize);
 
 /// Where the fields of a handler's constants are, in bytes, beside those of
 /// [`CONSTANTS`](super::CONSTANTS).
@@ -80,10 +70,7 @@ pub const LAYOUT: &[(&str, usize)] = &[
 /// |---|---|
 /// | `grow` | a function that makes room for more events in the outbox |
 /// | `stride` | the words of an event in the outbox: two more than a message has |
-pub const HANDLER_CONSTANTS: &[(&str, usize)] = &[
-    ("grow", offset_of!(HandlerConstants, grow)),
-    ("stride", offset_of!(HandlerConstants, stride)),
-];
+pub const HANDLER_CONSTANTS: &[(&str, usize)] = offsets!(HandlerConstants: grow, stride);
 
 /// Words of the outbox that need no allocation.
 const OUTBOX: usize = 64;
@@ -96,8 +83,7 @@ pub(super) struct Calls {
     constants: HandlerConstants,
     /// What the constants point to.
     _parameters: Vec<u64>,
-    /// Words of an event in the outbox, and how many events it has room for.
-    stride: usize,
+    /// How many events an outbox has room for at first.
     capacity: usize,
     /// The failures, if they are kept: then each call begins with a copy of the state.
     pub(super) failures: Option<Failures>,
@@ -129,7 +115,7 @@ impl Calls {
         let base = Constants::new(lps, &parameters);
         let constants = HandlerConstants { base, grow, stride: stride as u64 };
         let capacity = OUTBOX / stride;
-        Self { constants, _parameters: parameters, stride, capacity, failures }
+        Self { constants, _parameters: parameters, capacity, failures }
     }
 
     #[inline]
@@ -171,40 +157,14 @@ impl Calls {
     }
 }
 
-/// Lets a handler start an LP.
-pub(super) fn start<S: Words, M: Words, C: Context<M>>(
+/// Lets a handler handle a message, or start an LP.
+#[inline]
+pub(super) fn call<S: Words, M: Words>(
     handler: Handler,
     state: &mut S,
+    message: Option<&M>,
     calls: &Calls,
-    cx: &mut C,
-) {
-    call(handler, (state, None), calls, cx, |cx: &mut C, to, delay, words| {
-        cx.send(to, delay, M::of(words));
-    });
-}
-
-/// Lets a handler handle a message.
-#[inline]
-pub(super) fn handle<S: Words, M: Words, C: Context<M>>(
-    handler: Handler,
-    (state, message): (&mut S, &M),
-    calls: &Calls,
-    cx: &mut C,
-) {
-    call(handler, (state, Some(message)), calls, cx, |cx: &mut C, to, delay, words| {
-        cx.send_with(to, delay, |message| *message = M::of(words));
-    });
-}
-
-/// Calls a handler, and sends what it has put in its outbox. `send` is a parameter, because what a
-/// closure calls is compiled into the engine's loop; a call of `Context::send` from here is not.
-#[inline]
-fn call<S: Words, M: Words, C: Context<M>>(
-    handler: Handler,
-    (state, message): (&mut S, Option<&M>),
-    calls: &Calls,
-    cx: &mut C,
-    mut send: impl FnMut(&mut C, LpId, f64, &[u64]),
+    cx: &mut impl Context<M>,
 ) {
     let mut outbox = [const { MaybeUninit::uninit() }; OUTBOX];
     let situation = Situation { me: cx.me(), now: cx.now().get(), note: 0 };
@@ -223,12 +183,12 @@ fn call<S: Words, M: Words, C: Context<M>>(
         return;
     }
     if context.oversize != 0 {
-        let (size, room) = (context.oversize, 8 * (calls.stride - HEAD));
+        let (size, room) = (context.oversize, 8 * (calls.constants.stride as usize - HEAD));
         cx.fail(format_args!("it sends a message of {size} bytes; those of the model have {room}"));
         return;
     }
     cx.note(context.note);
-    let stride = calls.stride;
+    let stride = calls.constants.stride as usize;
     for number in 0..context.len as usize {
         let event = context.out.wrapping_add(number * stride);
         // SAFETY: the handler has written so many events, each of `stride` words (CALL-A).
@@ -239,12 +199,14 @@ fn call<S: Words, M: Words, C: Context<M>>(
             cx.fail(format_args!("it sends to LP {to}, but LPs are numbered from 0 on"));
             return;
         };
-        send(cx, LpId::new(receiver), f64::from_bits(delay), contents);
+        // With a closure the send is compiled into the engine's loop; `send` would be called.
+        let (receiver, delay) = (LpId::new(receiver), f64::from_bits(delay));
+        cx.send_with(receiver, delay, |message| *message = M::of(contents));
     }
 }
 
 /// Lets a handler undo an event.
-pub(super) fn reverse<S: Words, M: Words>(
+pub(super) fn call_reverse<S: Words, M: Words>(
     handler: Handler,
     state: &mut S,
     message: &M,

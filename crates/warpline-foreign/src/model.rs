@@ -16,7 +16,7 @@ use warpline::{
 };
 
 use super::{
-    call::{self, Calls, Handler},
+    call::{Calls, Handler, call, call_reverse},
     failures::Failures,
     fields::{Field, Shown},
     statistics::{Observed, Statistic},
@@ -276,13 +276,13 @@ impl<S: Words, M: Words> LogicalProcess for ForeignLp<S, M> {
 
     fn start(&mut self, model: &Self::Model, cx: &mut impl Context<M>) {
         let start = model.inner.description.start;
-        call::start(start, &mut self.state, &model.inner.calls, cx);
+        call(start, &mut self.state, None, &model.inner.calls, cx);
     }
 
     #[inline]
     fn handle(&mut self, model: &Self::Model, message: &M, cx: &mut impl Context<M>) {
         let handle = model.inner.description.handle;
-        call::handle(handle, (&mut self.state, message), &model.inner.calls, cx);
+        call(handle, &mut self.state, Some(message), &model.inner.calls, cx);
     }
 
     const REVERSIBLE: bool = true;
@@ -290,7 +290,7 @@ impl<S: Words, M: Words> LogicalProcess for ForeignLp<S, M> {
     fn reverse(&mut self, model: &Self::Model, message: &M, event: &mut Reversal) {
         let reverse = model.inner.description.reverse;
         let reverse = reverse.unwrap_or_else(|| unreachable!("the model is not reversible"));
-        call::reverse(reverse, &mut self.state, message, &model.inner.calls, event);
+        call_reverse(reverse, &mut self.state, message, &model.inner.calls, event);
     }
 
     #[inline]

@@ -8,9 +8,9 @@
 //! - **RESUME-B.** No unwinding passes through foreign frames: a function of the context that
 //!   panics keeps the panic for when the process waits, and those after it do nothing.
 
-use std::{any::Any, ffi::c_void, mem::offset_of};
+use std::{any::Any, ffi::c_void};
 
-use crate::base::Base;
+use crate::base::{Base, offsets};
 
 /// Lets a process go on: it gets the words of the process, which it changes in place, and returns
 /// what the process asks for, `HOLD` and so on, whose details it has written into the context.
@@ -93,18 +93,7 @@ pub(super) type Spawn =
 /// | `release` | a function that gives a unit back |
 /// | `spawn` | a function that spawns a process |
 /// | `act` | a function that does something else at once, by a number |
-pub const PROCESS_LAYOUT: &[(&str, usize)] = &[
-    ("site", offset_of!(ProcessContext, site)),
-    ("time", offset_of!(ProcessContext, time)),
-    ("value", offset_of!(ProcessContext, value)),
-    ("number", offset_of!(ProcessContext, number)),
-    ("priority", offset_of!(ProcessContext, priority)),
-    ("preempt", offset_of!(ProcessContext, preempt)),
-    ("woken", offset_of!(ProcessContext, woken)),
-    ("cause", offset_of!(ProcessContext, cause)),
-    ("item", offset_of!(ProcessContext, item)),
-    ("exception", offset_of!(ProcessContext, exception)),
-    ("release", offset_of!(ProcessContext, release)),
-    ("spawn", offset_of!(ProcessContext, spawn)),
-    ("act", offset_of!(ProcessContext, act)),
-];
+pub const PROCESS_LAYOUT: &[(&str, usize)] = offsets!(
+    ProcessContext: site, time, value, number, priority, preempt, woken, cause, item, exception,
+    release, spawn, act,
+);

@@ -12,31 +12,20 @@ use warpline::{
     settings::{Instrumentation, StateSaving},
 };
 use warpline_foreign::{
-    BASE, CONSTANTS, Description, Failure, Field, ForeignModel, HANDLER_CONSTANTS, Handler,
-    HandlerContext, LAYOUT, Number, Role,
+    Description, Failure, Field, ForeignModel, Handler, HandlerContext, LAYOUT, Number, Role,
 };
 use warpline_models::{catalog::Parameters, phold::PholdParams};
+
+use super::place;
 
 const LPS: usize = 37;
 const POPULATION: usize = 150;
 const REMOTE: f64 = 0.37;
 const LOOKAHEAD: f64 = 0.13;
 
-/// A field of a context or of its constants, by its name, as another language finds it.
+/// A field of a context or of its constants, by its name.
 fn field<T>(context: *mut HandlerContext, name: &str) -> *mut T {
-    let offset = |name: &str| {
-        let found = BASE.iter().chain(LAYOUT).find(|(field, _)| *field == name);
-        found.map(|(_, offset)| *offset)
-    };
-    if let Some(offset) = offset(name) {
-        return context.wrapping_byte_add(offset).cast();
-    }
-    let mut constants = CONSTANTS.iter().chain(HANDLER_CONSTANTS);
-    let (_, at) = constants.find(|(field, _)| *field == name).expect("a field");
-    let pointer = context.wrapping_byte_add(offset("constants").expect("a field"));
-    // SAFETY: the layout says that this field is the pointer to the constants.
-    let constants = unsafe { pointer.cast::<*mut u8>().read() };
-    constants.wrapping_add(*at).cast()
+    place(context.cast(), LAYOUT, name).cast()
 }
 
 fn read<T: Copy>(context: *mut HandlerContext, name: &str) -> T {

@@ -9,9 +9,11 @@ use warpline::{
     Conservative, Engine, Only, RunError, Sequential, Simulation, Speculative, Stream, TimeWarp,
 };
 use warpline_foreign::{
-    BASE, CONSTANTS, Facility, FacilityKind, ForeignWorld, PROCESS_LAYOUT, ProcessContext,
-    ProcessDescription, Statistic, StatisticKind, WorldDescription,
+    Facility, FacilityKind, ForeignWorld, PROCESS_LAYOUT, ProcessContext, ProcessDescription,
+    Statistic, StatisticKind, WorldDescription,
 };
+
+use super::place;
 
 #[path = "../../../warpline-processes/examples/hand_written/bank.rs"]
 mod bank;
@@ -30,20 +32,9 @@ const SEED: u64 = 7;
 /// What the tests of the Python package expect, too.
 const DIGEST: &str = "ed75be7f21d283e4";
 
-/// A field of a context or of its constants, by its name, as another language finds it.
+/// A field of a context or of its constants, by its name.
 fn field<T>(context: *mut ProcessContext, name: &str) -> *mut T {
-    let offset = |name: &str| {
-        let found = BASE.iter().chain(PROCESS_LAYOUT).find(|(field, _)| *field == name);
-        found.map(|(_, offset)| *offset)
-    };
-    if let Some(offset) = offset(name) {
-        return context.wrapping_byte_add(offset).cast();
-    }
-    let (_, at) = CONSTANTS.iter().find(|(field, _)| *field == name).expect("a field");
-    let pointer = context.wrapping_byte_add(offset("constants").expect("a field"));
-    // SAFETY: the layout says that this field is the pointer to the constants.
-    let constants = unsafe { pointer.cast::<*mut u8>().read() };
-    constants.wrapping_add(*at).cast()
+    place(context.cast(), PROCESS_LAYOUT, name).cast()
 }
 
 fn read<T: Copy>(context: *mut ProcessContext, name: &str) -> T {

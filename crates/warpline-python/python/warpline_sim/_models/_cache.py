@@ -44,7 +44,8 @@ class Cached:
         self._handlers, self._records = handlers, records
         key = Key()
         versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
-        key.add((_native.VERSION, versions, _native.layout(), _native.laws()))
+        layouts = (_native.layout(), _native.constants_layout())
+        key.add((_native.VERSION, versions, layouts, _native.laws()))
         key.add(sys.implementation.cache_tag)
         for name in ("_compiler.py", "_drawing.py"):
             key.add(Path(__file__).with_name(name).read_text())

@@ -29,9 +29,10 @@ F64 = ir.DoubleType()
 
 def slot(builder: Any, context: Any, field: str, kind: Any) -> Any:
     """Where a field of the context is, or of the constants."""
+    at = AT
     if field in CONSTANTS:
-        context = fixed(builder, context, "constants", I8.as_pointer())
-    place = builder.gep(context, [I32((CONSTANTS if field in CONSTANTS else AT)[field])])
+        context, at = fixed(builder, context, "constants", I8.as_pointer()), CONSTANTS
+    place = builder.gep(context, [I32(at[field])])
     return builder.bitcast(place, kind.as_pointer())
 
 

@@ -43,7 +43,8 @@ class Cached:
     ) -> None:
         key = Key()
         versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
-        key.add((_native.VERSION, versions, _native.process_layout(), _native.laws()))
+        layouts = (_native.process_layout(), _native.constants_layout())
+        key.add((_native.VERSION, versions, layouts, _native.laws()))
         key.add(sys.implementation.cache_tag)
         for name in _SOURCES:
             key.add((Path(__file__).parent / name).read_text())
