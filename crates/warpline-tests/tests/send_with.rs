@@ -6,6 +6,7 @@
 //! - `Sending::fill` makes every message (`old_messages_are_written_over`)
 //! - `Coasting::accept` does not call what writes the message (`send_with_is_send`)
 
+#[path = "../../warpline/tests/watchdog/mod.rs"]
 mod watchdog;
 
 use std::sync::{

@@ -7,8 +7,9 @@
 //! - `TimeWarpWorker::take_output` takes an output again that was taken before
 
 #[expect(dead_code, reason = "the example's `main` runs only in the example")]
-#[path = "../examples/event_log.rs"]
+#[path = "../../warpline/examples/event_log.rs"]
 mod event_log;
+#[path = "../../warpline/tests/watchdog/mod.rs"]
 mod watchdog;
 
 use std::{

@@ -21,6 +21,7 @@
 //! - `TimeWarpWorker::report` does not show the report (`the_watchdog_names_the_worker_that_hangs`)
 
 mod hooked_phold;
+#[path = "../../warpline/tests/watchdog/mod.rs"]
 mod watchdog;
 
 use std::{

@@ -16,6 +16,7 @@
 //! - `SpeculativeSender::log_in_events` returns 0 (`tracked_states_with_little_memory`)
 
 #[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../../warpline/tests/watchdog/mod.rs"]
 mod watchdog;
 
 use std::sync::{Arc, Mutex, OnceLock};

@@ -7,6 +7,7 @@
 //! - `timewarp::new_gvt` takes a run without any event for one that is finished
 //! - a worker of the speculative engine does not look at its monitor in `gather`
 
+#[path = "../../warpline/tests/watchdog/mod.rs"]
 mod watchdog;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -17,6 +17,7 @@
 
 mod flood;
 mod hooked_phold;
+#[path = "../../warpline/tests/watchdog/mod.rs"]
 mod watchdog;
 
 use std::{

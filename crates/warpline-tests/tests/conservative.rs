@@ -12,6 +12,7 @@
 //! - `WindowSender::accept` reserves no memory, or `WindowWorker::handle_window` releases none
 //! - `WindowSender::accept` lets an event to another LP into the window that is being handled
 
+#[path = "../../warpline/tests/watchdog/mod.rs"]
 mod watchdog;
 
 use std::ops::ControlFlow;

@@ -7,6 +7,7 @@
 //!   off for lack of them (WAIT-A)
 //! - `Handling::handle_io` does not count what the handler sends
 
+#[path = "../../warpline/tests/watchdog/mod.rs"]
 mod watchdog;
 
 use std::sync::{Arc, Mutex};

@@ -17,6 +17,7 @@
 #[allow(dead_code, reason = "Time Warp's tests use the rest")]
 mod hooked_phold;
 #[allow(dead_code, reason = "the same")]
+#[path = "../../warpline/tests/watchdog/mod.rs"]
 mod watchdog;
 
 use std::sync::{

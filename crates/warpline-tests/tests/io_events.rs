@@ -11,6 +11,7 @@
 //! - `TimeWarpWorker::deliver_outputs` leaves those behind a record that is not committed for later
 //! - `Participant::sent` does not count events that are sent after the flag was set
 
+#[path = "../../warpline/tests/watchdog/mod.rs"]
 mod watchdog;
 
 use std::{collections::BTreeMap, panic, sync::Mutex};
