@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use warpline::{
-    Auto, Conservative, Engine, Figure, Model, Report, Results, SavingCheck, Sequential,
+    Auto, Conservative, Engine, Figure, Model, Only, Report, Results, SavingCheck, Sequential,
     Simulation, Speculative, Statistics, TimeWarp,
     settings::{Instrumentation, Schedule, Synchronization},
 };
@@ -18,6 +18,8 @@ mod closed_network;
 mod network;
 #[path = "engines/workshop.rs"]
 mod workshop;
+
+const SEED: u64 = 11;
 
 fn null_messages() -> Conservative {
     let (edge_capacity, schedule) = (4, Schedule::default());
@@ -47,7 +49,13 @@ fn figure_bits<O: Statistics>(output: &Observations<O>) -> Vec<(String, u64)> {
 }
 
 fn simulation<M: Model>(model: M, engine: impl Into<Engine>, end: f64) -> Simulation<'static, M> {
-    Simulation::new(model).engine(engine).seed(11).end(end)
+    Simulation::new(model).engine(engine).seed(SEED).end(end)
+}
+
+/// Runs a model without processes.
+fn by_hand<M: Model>(model: M, end: f64) -> Report<M::Output> {
+    let model = Only::<Sequential, _>::new(model);
+    Simulation::new(model).seed(SEED).end(end).run().expect("sound")
 }
 
 /// Runs a world on each engine and on ranks, and returns the report of the sequential one.
@@ -126,8 +134,7 @@ fn a_bank_is_the_bank_by_hand() {
         way: 0.5,
     };
     let report = check_everywhere(&bank, 120.0);
-    let mut by_hand = simulation(bank::ByHand(bank), Sequential::default(), 120.0);
-    let by_hand = by_hand.run().expect("sound");
+    let by_hand = by_hand(bank::ByHand(bank), 120.0);
     assert_eq!(report.digest, by_hand.digest);
     let (observed, [in_use, queue]) = by_hand.output;
     assert_eq!(report.output.observed, observed);
@@ -140,8 +147,7 @@ fn a_bank_is_the_bank_by_hand() {
 fn a_network_is_the_network_by_hand() {
     let network = closed_network::Network { stations: 16, customers: 48, service: 1.0, way: 0.3 };
     let report = check_everywhere(&network, 150.0);
-    let mut by_hand = simulation(network::ByHand(network), Sequential::default(), 150.0);
-    let by_hand = by_hand.run().expect("sound");
+    let by_hand = by_hand(network::ByHand(network), 150.0);
     assert_eq!(report.digest, by_hand.digest);
     let (served, [in_use, queue]) = by_hand.output;
     assert_eq!(report.output.observed.served, served);
