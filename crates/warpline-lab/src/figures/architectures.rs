@@ -6,6 +6,7 @@
 //! workers, each worker touches all of the memory in the end; if it keeps them between two workers,
 //! it does not.
 
+use rayon::prelude::*;
 use warpline::settings::PoolKind;
 use warpline_models::phold::PholdParams;
 
@@ -154,14 +155,15 @@ impl Figure for Architectures {
     }
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
-        let mut runs = Vec::new();
-        for &pool in PoolKind::ALL {
-            for workers in WORKERS {
-                let machines = MACHINES.each_ref().map(|machine| machine.params(workers));
-                let replayed = replay(&run(lab.settings, pool, workers), &machines)?;
-                runs.push(Run { pool, workers, replayed });
-            }
-        }
+        let replayed = |(pool, workers)| {
+            let machines = MACHINES.each_ref().map(|machine| machine.params(workers));
+            let replayed = replay(&run(lab.settings, pool, workers), &machines)?;
+            Ok(Run { pool, workers, replayed })
+        };
+        let settings = PoolKind::ALL.iter().flat_map(|&pool| WORKERS.map(|n| (pool, n)));
+        let settings: Vec<_> = settings.collect();
+        let runs: Result<Vec<_>, LabError> = settings.into_par_iter().map(replayed).collect();
+        let runs = runs?;
         let rows = runs.iter().flat_map(|run| (0..MACHINES.len()).map(|machine| run.row(machine)));
         let table = Table { header: HEADER.map(str::to_owned).into(), rows: rows.collect() };
         let plot = Plot {

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use rayon::prelude::*;
 use warpline::settings::Pool;
 use warpline_models::phold::PholdParams;
 
@@ -45,21 +46,26 @@ pub(super) fn plot(
             .collect(),
         rows: Vec::new(),
     };
-    // Several curves may show the same run.
-    let mut known: Vec<(BufferRun, MemoryCosts)> = Vec::new();
-    let mut costs_of = |run: BufferRun| {
-        if let Some((_, costs)) = known.iter().find(|(other, _)| *other == run) {
-            return Ok(*costs);
-        }
-        let costs = system.costs(&run)?;
-        known.push((run, costs));
-        Ok::<_, LabError>(costs)
+    // Several curves may show the same run; and no run depends on another one.
+    let mut runs = Vec::new();
+    let mut place_of = |run: BufferRun| {
+        let known = runs.iter().position(|other| *other == run);
+        known.unwrap_or_else(|| {
+            runs.push(run);
+            runs.len() - 1
+        })
     };
+    let shown: Vec<Vec<_>> = queries
+        .iter()
+        .map(|query| places.iter().map(|&x| place_of((query.run)(x))).collect())
+        .collect();
+    let costs: Result<Vec<_>, _> = runs.par_iter().map(|run| system.costs(run)).collect();
+    let costs = costs?;
     let mut curves = Vec::new();
-    for Query { name, run, number } in queries {
+    for (Query { name, number, .. }, shown) in queries.iter().zip(shown) {
         let mut dots = Vec::new();
-        for &x in places {
-            let costs = costs_of(run(x))?;
+        for (&x, run) in places.iter().zip(shown) {
+            let costs = costs[run];
             let y = number(&costs);
             let MemoryCosts { sub_misses, cache_misses, far_misses, page_misses, .. } = costs;
             let numbers = [x, y, sub_misses, cache_misses, far_misses, page_misses, costs.receive];

@@ -8,6 +8,7 @@
 //! length of processed lists holds it back before. In [`hogging`](super::hogging) the source sends
 //! to all workers, and time is measured.
 
+use rayon::prelude::*;
 use warpline::{
     Only, Simulation, TimeWarp,
     settings::{FlowControl, Instrumentation, PoolKind},
@@ -104,15 +105,14 @@ impl Figure for FloodingFigure {
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let (end, seed) = (lab.settings.shortened(400.0), lab.settings.seed);
-        let mut samples = Vec::new();
-        for &pool in PoolKind::ALL {
-            for buffers in BUFFERS {
-                let turns = |has_source| turns(pool, buffers, has_source, end, seed);
-                if let Some((alone, beside)) = turns(false).zip(turns(true)) {
-                    samples.push(Sample { pool, buffers, alone, beside });
-                }
-            }
-        }
+        let sampled = |(pool, buffers)| {
+            let turns = |has_source| turns(pool, buffers, has_source, end, seed);
+            let (alone, beside) = turns(false).zip(turns(true))?;
+            Some(Sample { pool, buffers, alone, beside })
+        };
+        let settings = PoolKind::ALL.iter().flat_map(|&pool| BUFFERS.map(|n| (pool, n)));
+        let settings: Vec<_> = settings.collect();
+        let samples: Vec<_> = settings.into_par_iter().filter_map(sampled).collect();
         let table = Table {
             header: ["pool", "buffers", "turns without the source", "turns beside it", "rate kept"]
                 .map(str::to_owned)
