@@ -9,8 +9,7 @@ use std::{
 
 /// How often a bound thread checks that no other program uses its core.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
-/// How often running threads are counted, and the time in between.
-const LOOKS: usize = 4;
+/// The time between two counts of running threads.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(40);
 /// A thread that hardly ever sleeps shares its core if it runs for less than this fraction of the
 /// time.
@@ -139,17 +138,14 @@ fn time_run() -> Duration {
 }
 
 /// How many threads run or wait for a core, of all programs of the machine, this one included;
-/// `None` where the system does not tell. It is the least of a few looks within a fraction of a
-/// millisecond: a thread that has just been started, or goes to sleep, says nothing of the next
-/// second.
+/// `None` where the system does not tell. It is the least of several looks within a time, or the
+/// first one that finds `few` at the most: a thread that has just been started, or goes to sleep,
+/// says nothing of the next second. (While programs are started, others run for 2 to 4 ms.)
 #[must_use]
-pub fn running_threads() -> Option<usize> {
+pub fn running_threads(few: usize, patience: Duration) -> Option<usize> {
     let look = || runnable(&std::fs::read_to_string("/proc/loadavg").ok()?);
-    let mut least = look()?;
-    for _ in 1..LOOKS {
-        if least <= 1 {
-            break;
-        }
+    let (began, mut least) = (Instant::now(), look()?);
+    while least > few && began.elapsed() < patience {
         // To sleep so little takes three times as long; and beside a program that shares the core,
         // whoever gives it away comes back after milliseconds.
         let since = Instant::now();
@@ -231,9 +227,9 @@ impl Drop for Binding {
 
 #[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
-    use super::{LOOK_EVERY, bind_worker, runnable, time_run};
+    use super::{LOOK_EVERY, bind_worker, runnable, running_threads, time_run};
     use rustix::thread::sched_getaffinity;
 
     #[test]
@@ -241,6 +237,16 @@ mod tests {
         assert_eq!(runnable("0.52 0.58 0.59 3/467 11206\n"), Some(3));
         for wrong in ["", "0.5 0.5 0.5", "0.5 0.5 0.5 3", "0.5 0.5 0.5 x/4 1"] {
             assert_eq!(runnable(wrong), None, "{wrong}");
+        }
+    }
+
+    /// Who has found what it looks for does not look again, nor does who has no patience. (This
+    /// does not end otherwise.)
+    #[test]
+    fn looks_for_running_threads_end() {
+        for (few, patience) in [(usize::MAX, Duration::MAX), (0, Duration::ZERO)] {
+            let running = running_threads(few, patience);
+            assert!(running.is_none_or(|threads| threads > 0), "this one runs");
         }
     }
 

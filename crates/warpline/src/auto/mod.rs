@@ -84,9 +84,11 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
 ) -> Ended<M> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let workers = settings.engine.workers;
-    let idle = ranks.idle_cores(workers);
-    let candidates =
-        || Candidate::all(workers, (ranks.cores(), idle), Traits::of(model), settings.end);
+    let candidates = || {
+        let traits = Traits::of(model);
+        let idle = ranks.idle_cores(workers, traits.lps);
+        Candidate::all(workers, (ranks.cores(), idle), traits, settings.end)
+    };
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
     let deciding = (Chooser::Trials, settings.engine.balance);
     stages::carry_out::<M, B>(&run, from, deciding, &candidates, &mut engines, watch)

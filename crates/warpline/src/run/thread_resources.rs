@@ -5,7 +5,7 @@
 //! of its own, on its node, if the settings say so: records, pending events, mail, LPs. (A worker
 //! of Time Warp takes its heap along to other threads: [`ThreadResources::give_home`].)
 
-use std::num::NonZero;
+use std::{num::NonZero, time::Duration};
 
 use warpline_memory::{
     Binding, Home, PlatformRoute, Residency, Topology, bind_worker, running_threads,
@@ -32,15 +32,23 @@ impl Ranks<'_> {
     }
 
     /// How many of these cores no thread uses at this moment, apart from the calling one: a guess,
-    /// for how a run of this number of workers begins. All of them, where nobody can tell.
+    /// for how a run of this number of workers begins. All of them, where nobody can tell. The more
+    /// LPs, the longer it takes to make them, and the longer this looks for a core for each worker.
     ///
     /// One worker alone works on the core that it has. Nobody looks for it: many runs of some
     /// microseconds, which begin beside each other, would be ten times as slow.
-    pub(crate) fn idle_cores(&self, workers: usize) -> usize {
+    pub(crate) fn idle_cores(&self, workers: usize, lps: usize) -> usize {
+        /// To make an LP and its first events takes longer than this.
+        const OF_AN_LP: Duration = Duration::from_nanos(100);
+        const LEAST: Duration = Duration::from_micros(120);
+        const MOST: Duration = Duration::from_millis(10);
         if workers <= 1 {
             return 1;
         }
-        let running = if self.in_process == 1 { running_threads() } else { None };
+        let patience = OF_AN_LP.saturating_mul(u32::try_from(lps).unwrap_or(u32::MAX));
+        let few = (self.cores() + 1).saturating_sub(workers).max(1);
+        let look = || running_threads(few, patience.clamp(LEAST, MOST));
+        let running = if self.in_process == 1 { look() } else { None };
         let others = running.map_or(0, |running| running.saturating_sub(1));
         self.cores().saturating_sub(others)
     }

@@ -108,7 +108,7 @@ fn work_at_once<M: Model>(
 ) -> AllResults<M> {
     let threads = shared.workers().min(ranks.cores());
     let worker_threads = WorkerThreads::new(shared.workers(), threads);
-    let idle = ranks.idle_cores(shared.workers());
+    let idle = ranks.idle_cores(shared.workers(), shared.admission.lp_count());
     // One thread alone is better as the sequential engine.
     let least = if shared.is_stage { 2 } else { 1 };
     let work = |me, watch: &mut Watch<'_>| {

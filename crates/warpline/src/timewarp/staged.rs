@@ -69,7 +69,7 @@ fn execute<M: Model, B: Buffer<Message<M>>>(
 ) -> Ended<M> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let workers = settings.engine.workers;
-    let candidates = || candidates(workers, ranks.idle_cores(workers));
+    let candidates = || candidates(workers, ranks.idle_cores(workers, model.lp_count()));
     let deciding = (Chooser::User, settings.engine.balance);
     let mut both = Both { run: &run, settings, moved: None };
     stages::carry_out::<M, B>(&run, from, deciding, &candidates, &mut both, watch)
