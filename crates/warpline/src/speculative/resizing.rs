@@ -102,7 +102,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         }
         let (count, mut first) = self.survey(&pending);
         if is_start && shared.cut.is_none() {
-            monitor.note_pending(count);
+            monitor.note_pending(count, None);
         }
         shared.resize.pending.fetch_add(count, Ordering::Relaxed);
         shared.resize.owned.fetch_add(self.owned_by(&pending), Ordering::Relaxed);

@@ -19,6 +19,8 @@ const LPS_EACH: usize = 256;
 /// model has as many as two such workers.
 const LPS_EACH_LEAST: usize = 32;
 const LPS_LEAST: usize = 2 * LPS_EACH;
+/// A worker with this number of LPs has so many events within a lookahead that it rarely waits.
+const LPS_EACH_MANY: usize = 16_384;
 
 /// What a model tells of itself before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -55,13 +57,16 @@ pub(crate) struct Candidates {
     /// Whether the first one with windows is worth its hand-over as soon as each of its workers has
     /// many pending events, if the sequential engine begins.
     pub(crate) may_have_much: bool,
+    /// Who begins instead of the first one if that has few events in a window: windows that are
+    /// as wide as it pays.
+    pub(crate) wider: Option<usize>,
     /// Whether not each worker has an idle core, where it was looked at.
     pub(crate) is_shared: bool,
 }
 
 impl From<Vec<Candidate>> for Candidates {
     fn from(all: Vec<Candidate>) -> Self {
-        Self { all, may_have_much: false, is_shared: false }
+        Self { all, may_have_much: false, wider: None, is_shared: false }
     }
 }
 
@@ -73,10 +78,12 @@ impl Candidate {
     /// slower than it is known to be, and who begins is not compared before. Then comes what is
     /// probably the best: all workers before few, and windows without rollbacks, if the model
     /// allows them, before those with rollbacks; or after them, where speculation copies little:
-    /// its windows are as wide as it pays, and not as a lookahead lets them be. Where every worker
+    /// its windows are as wide as it pays, and not as a lookahead lets them be. (That gains nothing
+    /// where a worker has very many LPs, and to hand those over takes long.) Where every worker
     /// has many LPs and an idle core, windows have many events, and a hand-over takes as long as a
     /// good part of a short run: there the best begins, and the sequential engine is the next one.
-    /// But not speculation that copies much: that may lose more than any trial.
+    /// If only some workers have an idle core, it begins with as many. But not speculation that
+    /// copies much: that may lose more than any trial.
     pub(crate) fn all(
         workers: usize,
         (cores, idle): (usize, usize),
@@ -92,19 +99,22 @@ impl Candidate {
         let mut all = Vec::new();
         let mut add = |engine, workers| all.push(Self { engine, workers });
         let suits = is_conservative || !copies_much;
-        let may_have_much = workers > 1
-            && idle >= workers
-            && lps >= LPS_LEAST.max(LPS_EACH_LEAST * workers)
-            && suits;
-        let has_much = may_have_much && lps >= LPS_EACH * workers;
+        let first = halves(workers).find(|&workers| workers <= idle).unwrap_or(1);
+        let may_have_much = first > 1 && lps >= LPS_LEAST.max(LPS_EACH_LEAST * first) && suits;
+        let has_much = may_have_much && lps >= LPS_EACH * first;
         if !has_much {
             add(EngineKind::Sequential, 1);
         }
         let mut engines = vec![EngineKind::Speculative];
         if is_conservative {
-            engines.insert(usize::from(copies_little), EngineKind::Conservative);
+            let may_gain = copies_little && lps < LPS_EACH_MANY * workers;
+            engines.insert(usize::from(may_gain), EngineKind::Conservative);
         }
-        for workers in halves(workers) {
+        let mut counts: Vec<_> = halves(workers).collect();
+        if may_have_much {
+            counts.sort_by_key(|&workers| workers != first);
+        }
+        for workers in counts {
             engines.iter().for_each(|&engine| add(engine, workers));
         }
         if has_much {
@@ -114,7 +124,10 @@ impl Candidate {
             (1..all.len()).all(|number| !all[..number].contains(&all[number])),
             "a candidate would be tried twice: {all:?}"
         );
-        Candidates { all, may_have_much, is_shared }
+        let may_be_wider = has_much && copies_little && is_conservative;
+        let wider = Self { engine: EngineKind::Speculative, workers: first };
+        let wider = all.iter().position(|&one| may_be_wider && one == wider);
+        Candidates { all, may_have_much, wider: wider.filter(|&number| number > 0), is_shared }
     }
 
     /// One engine with this number of workers, and with fewer ones; or only with as many, if that
@@ -210,12 +223,30 @@ mod tests {
         };
         assert!(may_have_much(16, 512, None, false) && may_have_much(2, 512, Some(1.0), true));
         assert!(!may_have_much(2, 511, None, false) && !may_have_much(16, 511, None, false));
-        assert!(!may_have_much(17, 1 << 20, None, false), "a core has two workers");
+        assert!(may_have_much(17, 1 << 20, None, false), "8 of them have a core each");
         assert!(!may_have_much(2, 1 << 20, None, true) && !may_have_much(1, 1 << 20, None, false));
         let large =
             Traits { lps: 1 << 20, lookahead: Some(0.5), copies_much: false, copies_little: false };
         let beside_another = Candidate::all(2, (2, 1), large, 1e3).all;
         assert_eq!(beside_another[0].engine, EngineKind::Sequential);
+        let begin = |workers, idle, model| {
+            let all = Candidate::all(workers, (16, idle), model, 1e3).all;
+            (all[0].to_string(), all[1].to_string(), all[3].workers)
+        };
+        let with = |workers| format!("conservative with {workers} workers");
+        assert_eq!(begin(16, 16, large), (with(16), "sequential".to_owned(), 8));
+        assert_eq!(begin(16, 15, large), (with(8), "sequential".to_owned(), 16));
+        assert_eq!(begin(17, 16, large), (with(8), "sequential".to_owned(), 17));
+        let few = Traits { lps: 1024, ..large };
+        assert_eq!(begin(16, 7, few), (with(4), "sequential".to_owned(), 16), "256 LPs each");
+        assert_eq!(begin(16, 15, few), ("sequential".to_owned(), with(8), 16));
+        let light = Traits { copies_little: true, ..large };
+        assert_eq!(begin(2, 2, light).0, with(2), "a lookahead has many events of so many LPs");
+        let wider = |model| Candidate::all(2, (2, 2), model, 1e3).wider;
+        assert_eq!((wider(light), wider(large)), (Some(2), None));
+        let fewer = Traits { lps: 2 * LPS_EACH_MANY - 1, ..light };
+        assert_eq!(begin(2, 2, fewer).0, "speculative with 2 workers");
+        assert_eq!(wider(fewer), None, "it begins");
         let first = |model| Candidate::all(2, (2, 2), model, 1e3).all[0].engine;
         let heavy = Traits { copies_much: true, ..large };
         assert_eq!(first(heavy), EngineKind::Conservative, "which copies nothing");

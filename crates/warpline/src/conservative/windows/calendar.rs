@@ -110,6 +110,13 @@ impl<E: Entry> Calendar<E> {
         self.len
     }
 
+    /// The most events of one window, of those of the current block; `None` if it has no event.
+    pub(super) fn most_of_a_window(&self) -> Option<usize> {
+        let windows = self.buckets.chunks(self.tiles);
+        let most = windows.map(|window| window.iter().map(Bucket::len).sum()).max();
+        most.filter(|&events| events > 0)
+    }
+
     pub(super) const fn tiles(&self) -> usize {
         self.tiles
     }
@@ -277,6 +284,10 @@ mod tests {
                 for _ in 0..takes {
                     prop_assert_eq!(calendar.first(), model.first().map(|&(window, _)| window));
                     prop_assert_eq!(calendar.len(), model.len());
+                    let of = |window| model.range((window, 0)..(window + 1, 0)).count();
+                    let first = calendar.block * BLOCK as u64;
+                    let most = (first..first + BLOCK as u64).map(of).max();
+                    prop_assert_eq!(calendar.most_of_a_window().unwrap_or(0), most.unwrap_or(0));
                     let Some(window) = calendar.first() else { break };
                     calendar.open(window, local_of);
                     for tile in 0..calendar.tiles() {

@@ -153,7 +153,9 @@ where
                 handling::start(state, core, common.model, id, sender, || monitor.cuts_off());
             }
         });
-        monitor.note_pending(self.sender.calendar.len() as u64);
+        let calendar = &self.sender.calendar;
+        let window = calendar.most_of_a_window().map(|events| events as u64);
+        monitor.note_pending(calendar.len() as u64, window);
     }
 
     /// Exchanges events with all others and computes the LBTS. Output of the last window is written

@@ -38,6 +38,8 @@ pub(super) struct Hints {
     pub(super) copying: Option<f64>,
     /// About how many events are pending.
     pub(super) pending: u64,
+    /// Who begins instead of the first one if that has few events in a window.
+    pub(super) wider: Option<usize>,
     /// Seconds that a hand-over takes for the LPs, as far as their number and size tell.
     pub(super) moving_lps: f64,
 }

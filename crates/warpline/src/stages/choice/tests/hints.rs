@@ -2,11 +2,37 @@
 //! dense events are.
 
 use super::*;
-use crate::{stages::choice::hints::PENDING_FEW, watch::Hint};
+use crate::{
+    stages::choice::hints::{PENDING_FEW, WINDOW_FEW},
+    watch::Hint,
+};
 
 /// Two workers with windows, the sequential engine, and one worker with windows.
 fn choice() -> Choice {
     Choice::new(3).between(|number| ([2, 1, 1][number], number != 1, false))
+}
+
+/// So many events are pending.
+fn with_pending(events: u64) -> Hint {
+    Hint::Pending { events, window: None }
+}
+
+/// Where a window of a given width has few events of many, wider ones begin, if there are any.
+/// (Red without `with_wider`, or where `note_pending` does not look at the window.)
+#[test]
+fn windows_of_few_events_become_wider() {
+    let first = |wider, events, window| {
+        let mut choice = choice().with_wider(wider);
+        choice.begin_stage();
+        choice.note(Hint::Pending { events, window });
+        choice.look(&progress(1e-3, 0.0, 1e6));
+        choice.begin_stage()
+    };
+    assert_eq!(first(Some(2), 1 << 20, Some(WINDOW_FEW - 1)), 2);
+    assert_eq!(first(Some(2), 1 << 20, Some(WINDOW_FEW)), 0);
+    assert_eq!(first(Some(2), 1 << 20, None), 0, "nobody knows");
+    assert_eq!(first(None, 1 << 20, Some(0)), 0, "others copy much");
+    assert_eq!(first(Some(2), PENDING_FEW - 1, Some(0)), 1, "few events need no windows at all");
 }
 
 /// Where few events are pending, windows do not even begin. (Red without `note_pending`, and where
@@ -16,13 +42,13 @@ fn few_events_need_no_windows() {
     for (each, first) in [(PENDING_FEW - 1, 1), (PENDING_FEW, 0)] {
         let mut choice = choice();
         choice.begin_stage();
-        choice.note(Hint::Pending(each));
+        choice.note(with_pending(each));
         let is_over = choice.look(&progress(1e-3, 0.0, 1e6));
         assert_eq!((is_over, choice.begin_stage()), (first == 1, first), "{each} events each");
     }
     let mut named = Choice::preferring_the_first(2).between(|number| (1, number == 0, false));
     named.begin_stage();
-    named.note(Hint::Pending(0));
+    named.note(with_pending(0));
     assert!(!named.look(&progress(1e-3, 0.0, 1e6)));
 }
 
@@ -34,7 +60,7 @@ fn windows_begin_when_they_have_events() {
     let share_of_windows = |pending: u64, after: f64, events: f64, rates: [f64; 3]| {
         let mut choice = choice();
         choice.begin_stage();
-        choice.note(Hint::Pending(PENDING_FEW - 1));
+        choice.note(with_pending(PENDING_FEW - 1));
         assert!(choice.look(&progress(0.5e-3, 0.0, 1e6)));
         let (mut time, mut committed, mut in_windows) = (0.5e-3, 0.0, 0.0);
         let mut trials = None;
