@@ -160,9 +160,7 @@ impl Figure for Architectures {
             let replayed = replay(&run(lab.settings, pool, workers), &machines)?;
             Ok(Run { pool, workers, replayed })
         };
-        let settings = PoolKind::ALL.iter().flat_map(|&pool| WORKERS.map(|n| (pool, n)));
-        let settings: Vec<_> = settings.collect();
-        let runs: Result<Vec<_>, LabError> = settings.into_par_iter().map(replayed).collect();
+        let runs: Result<Vec<_>, LabError> = computed::each_pool(&WORKERS).map(replayed).collect();
         let runs = runs?;
         let rows = runs.iter().flat_map(|run| (0..MACHINES.len()).map(|machine| run.row(machine)));
         let table = Table { header: HEADER.map(str::to_owned).into(), rows: rows.collect() };

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use rayon::prelude::*;
-use warpline::settings::Pool;
+use warpline::settings::{Pool, PoolKind};
 use warpline_models::phold::PholdParams;
 
 use super::MIB;
@@ -77,6 +77,14 @@ pub(super) fn plot(
         curves.push(Curve::new(name, dots));
     }
     Ok((Plot { title: title.to_owned(), x, y, curves }, table))
+}
+
+/// Each pool at each place, for runs that go on beside each other; the results are in this order.
+pub(super) fn each_pool<X: Copy + Send>(
+    places: &[X],
+) -> impl ParallelIterator<Item = (PoolKind, X)> {
+    let of = |&pool: &PoolKind| places.iter().map(move |&place| (pool, place));
+    PoolKind::ALL.iter().flat_map(of).collect::<Vec<_>>().into_par_iter()
 }
 
 /// Tests that the curve `upper` lies above `lower` at every place that is `wanted`: by any amount,

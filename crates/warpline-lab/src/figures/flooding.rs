@@ -14,6 +14,7 @@ use warpline::{
     settings::{FlowControl, Instrumentation, PoolKind},
 };
 
+use super::computed;
 use crate::{
     Axis, Bounds, Claim, Constant, Curve, Dot, Figure, Findings, GVT_WHEN_SHORT, Lab, LabError,
     Plot, Source, Table,
@@ -110,9 +111,7 @@ impl Figure for FloodingFigure {
             let (alone, beside) = turns(false).zip(turns(true))?;
             Some(Sample { pool, buffers, alone, beside })
         };
-        let settings = PoolKind::ALL.iter().flat_map(|&pool| BUFFERS.map(|n| (pool, n)));
-        let settings: Vec<_> = settings.collect();
-        let samples: Vec<_> = settings.into_par_iter().filter_map(sampled).collect();
+        let samples: Vec<_> = computed::each_pool(&BUFFERS).filter_map(sampled).collect();
         let table = Table {
             header: ["pool", "buffers", "turns without the source", "turns beside it", "rate kept"]
                 .map(str::to_owned)
