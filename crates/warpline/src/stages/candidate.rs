@@ -105,14 +105,14 @@ impl Candidate {
         if !has_much {
             add(EngineKind::Sequential, 1);
         }
-        let mut engines = vec![EngineKind::Speculative];
-        if is_conservative {
-            let may_gain = copies_little && lps < LPS_EACH_MANY * workers;
-            engines.insert(usize::from(may_gain), EngineKind::Conservative);
-        }
         let mut counts: Vec<_> = halves(workers).collect();
         if may_have_much {
             counts.sort_by_key(|&workers| workers != first);
+        }
+        let mut engines = vec![EngineKind::Speculative];
+        if is_conservative {
+            let may_gain = copies_little && lps < LPS_EACH_MANY * counts[0];
+            engines.insert(usize::from(may_gain), EngineKind::Conservative);
         }
         for workers in counts {
             engines.iter().for_each(|&engine| add(engine, workers));
@@ -124,10 +124,10 @@ impl Candidate {
             (1..all.len()).all(|number| !all[..number].contains(&all[number])),
             "a candidate would be tried twice: {all:?}"
         );
-        let may_be_wider = has_much && copies_little && is_conservative;
+        let may_be_wider = copies_little && all[0].engine == EngineKind::Conservative;
         let wider = Self { engine: EngineKind::Speculative, workers: first };
         let wider = all.iter().position(|&one| may_be_wider && one == wider);
-        Candidates { all, may_have_much, wider: wider.filter(|&number| number > 0), is_shared }
+        Candidates { all, may_have_much, wider, is_shared }
     }
 
     /// One engine with this number of workers, and with fewer ones; or only with as many, if that
@@ -242,6 +242,8 @@ mod tests {
         assert_eq!(begin(16, 15, few), ("sequential".to_owned(), with(8), 16));
         let light = Traits { copies_little: true, ..large };
         assert_eq!(begin(2, 2, light).0, with(2), "a lookahead has many events of so many LPs");
+        let many = Traits { lps: 4 * LPS_EACH_MANY, ..light };
+        assert_eq!(begin(16, 4, many).0, with(4), "of those that begin");
         let wider = |model| Candidate::all(2, (2, 2), model, 1e3).wider;
         assert_eq!((wider(light), wider(large)), (Some(2), None));
         let fewer = Traits { lps: 2 * LPS_EACH_MANY - 1, ..light };

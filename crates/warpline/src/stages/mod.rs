@@ -391,7 +391,11 @@ impl Sums {
         }
         let (trials, cost) = (choice.trials(), 100.0 * choice.share_of_trials());
         let trials = counted(trials as usize, "trial");
-        text + &format!("; {trials} took {cost:.1} % of the time")
+        text += &format!("; {trials} took {cost:.1} % of the time");
+        if let Some(cost) = choice.cost_of_untried() {
+            text += &format!(" (a trial would probably have lost {:.1} ms)", 1e3 * cost);
+        }
+        text
     }
 }
 

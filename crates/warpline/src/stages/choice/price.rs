@@ -23,6 +23,7 @@ const START_EACH: f64 = 200e-6;
 impl Choice {
     /// What a trial will probably lose, hand-overs included.
     pub(super) fn cost(&self, candidate: usize, best: f64) -> f64 {
+        debug_assert!(best > 0.0, "a loss by a rate of nothing");
         if self.is_thought_to_win(candidate) {
             return self.way(candidate);
         }
@@ -30,6 +31,13 @@ impl Choice {
         let rate = self.known[candidate].rate.unwrap_or(best / 2.0);
         let lost = (1.0 - rate / best).max(0.1);
         self.way(candidate) + self.way(self.incumbent) + 2.0 * self.slice_length(true) * lost
+    }
+
+    /// What the cheapest trial would probably lose, if none was worth it.
+    pub(crate) fn cost_of_untried(&self) -> Option<f64> {
+        let best =
+            self.known[self.incumbent].rate.filter(|&best| best > 0.0 && self.trials == 0)?;
+        self.others().map(|number| self.cost(number, best)).min_by(f64::total_cmp)
     }
 
     /// Whether nothing but the way there would be lost. When the run began, and of late, other

@@ -279,8 +279,10 @@ fn a_slow_beginning_is_waited_for() {
 #[test]
 fn dear_hand_overs_are_left_out() {
     let rates = [30e6, 10e6, 5e6];
-    let Played { stages, .. } = play(Choice::new(3), 30e6 * 0.3, 40e-3, steady(&rates));
+    let Played { stages, choice, .. } = play(Choice::new(3), 30e6 * 0.3, 40e-3, steady(&rates));
     assert_eq!(stages.len(), 1, "{stages:?}");
+    let cost = choice.cost_of_untried().expect("nobody was tried");
+    assert!((80e-3..110e-3).contains(&cost), "there and back, and slices: {cost} s");
 }
 
 /// Many LPs are dear to move, though the run began soon, and few events are pending.
