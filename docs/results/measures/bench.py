@@ -57,12 +57,15 @@ class Bench:
 
     def bench(self, arguments: str) -> dict[tuple[str, str], dict]:
         """`warpline bench`: its rows, by workload and variant."""
+        return {(row["workload"], row["variant"]): row for row in self.bench_rows(arguments)}
+
+    def bench_rows(self, arguments: str) -> list[dict]:
+        """`warpline bench`: its rows."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "results.json")
             words = [str(self.command), "bench", *arguments.split(), "--results", str(file)]
             subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-            results = json.loads(file.read_text())
-        return {(row["workload"], row["variant"]): row for row in named(results)}
+            return named(json.loads(file.read_text()))
 
     def lab(self, figure: str, flags: str = "", name: str = "") -> list[dict]:
         """The rows of a figure of the laboratory. With other flags it has another name."""

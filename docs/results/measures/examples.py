@@ -1,6 +1,5 @@
 """Tables from the examples that measure, and from counts that single runs tell."""
 
-import json
 import re
 import statistics
 import subprocess
@@ -8,19 +7,14 @@ import tempfile
 from pathlib import Path
 
 from .bench import (
-    TIME_WARP,
     W1,
-    W2,
     W3,
     Bench,
     Row,
     measures,
-    named,
     published,
     spaced,
-    until,
 )
-from .time_warp import instructions
 
 # What a critical path allows: with LPs anywhere, and as they are placed.
 COLUMNS = ("speedup", "placed")
@@ -58,21 +52,6 @@ def mail_blocks(bench: Bench) -> dict[str, list[Row]]:
     found = [costs[most][1], costs[most][2], f"{min(fewer):.1f} to {max(fewer):.1f} times as much"]
     titles = [row[0] for row in published("mail-blocks")["rows"]]
     return {"mail-blocks": [[title, now] for title, now in zip(titles, found)]}
-
-
-@measures("pool-sends")
-def pool_sends(bench: Bench) -> dict[str, list[Row]]:
-    """What a message between two workers costs with each pool."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "results.json")
-        words = [str(bench.command), "bench", "--sends", "--samples", "9", "--results", str(file)]
-        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-        found = named(json.loads(file.read_text()))
-    costs = {(row["bytes"], row["pool"]): f"{row['ns per message']:.0f}" for row in found}
-    pools = ("sender", "receiver", "partitioned", "adaptive")
-    sizes = sorted({size for size, _ in costs})
-    rows = [[f"{size} bytes", *(costs[size, pool] for pool in pools)] for size in sizes]
-    return {"pool-sends": rows}
 
 
 @measures("send-cost")
@@ -152,44 +131,6 @@ def critical_path(bench: Bench) -> dict[str, list[Row]]:
 
 def path_of(bench: Bench, run: str, cost: str) -> dict:
     return bench.run(f"{run} --critical-path {cost}")["critical_path"]
-
-
-@measures("pool-quota")
-def pool_quota(bench: Bench) -> dict[str, list[Row]]:
-    """A quota of buffers beside the paper's rule, by counts: `pool-quota-memory`."""
-    model = "pcs --cells 16x16 --portables 4000 --end 40 --mobility high"
-    run = f"{model} --engine timewarp --workers 4 --in-turn"
-    figures = {"rounds of GVT": [], "events undone": [], "cancelbacks": []}
-    shares = {row[0].split(", ")[1]: row[1] for row in published("pool-quota-memory")["rows"]}
-    for memory, share in shares.items():
-        quotas = (int(share) // 2, int(share), 2 * int(share))
-        pools = ["sender", *(f"sender:quota={quota}" for quota in quotas), "adaptive"]
-        limit = 1000 * int(memory.removesuffix(" KB"))
-        reports = [bench.run(f"{run} --memory {limit} --pool {pool}") for pool in pools]
-        counts = {
-            "rounds of GVT": [report["gvt_rounds"] for report in reports],
-            "events undone": [report["rolled_back_events"] for report in reports],
-            "cancelbacks": [report["counters"]["cancelbacks"] for report in reports],
-        }
-        for what, rows in figures.items():
-            rows.append([f"{what}, {memory}", share, *map(spaced, counts[what])])
-    return {"pool-quota-memory": [row for rows in figures.values() for row in rows]}
-
-
-@measures("on-the-fly")
-def on_the_fly(bench: Bench) -> dict[str, list[Row]]:
-    """Instructions of on-the-fly fossil collection (valgrind): `on-the-fly-instructions`."""
-    more = ["more than with `partitioned`"]
-    for run, ends in ((W1, (150, 50)), (W2, (15, 5))):
-        costs = []
-        for pool in ("partitioned", "partitioned:on-the-fly"):
-            flags = f"{TIME_WARP} 2 --in-turn --pool {pool}"
-            (long, events), (short, fewer) = (
-                instructions(bench, f"{until(run, end)} {flags}") for end in ends
-            )
-            costs.append((long - short) / (events - fewer))
-        more.append(f"{100 * (costs[1] / costs[0] - 1):.0f} %")
-    return {"on-the-fly-instructions": [more]}
 
 
 @measures("send-instructions")

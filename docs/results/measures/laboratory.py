@@ -129,13 +129,8 @@ def runtime(bench: Bench) -> dict[str, list[Row]]:
     for flags, name in (("", "runtime-fig5-generated"), (c2670, "")):
         rates |= by_circuit(bench.lab("runtime-fig5", flags, name))
         counts += TABLE_1.findall(bench.lab_text("runtime-fig5", flags, name))
-    figure_5 = []
     ways = {"1 worker": (1, ""), "2 workers": (2, ""), "2 ranks over MPI": (2, " on ranks")}
-    for circuit in CIRCUITS:
-        title = circuit
-        for how, (workers, on) in ways.items():
-            figure_5.append([title, how, *by_sequential(rates[circuit], workers, on)])
-            title = ""
+    figure_5 = by_ways({circuit: rates[circuit] for circuit in CIRCUITS}, ways)
     figures = {circuit: figures for circuit, *figures in counts}
     table_1 = []
     for circuit in CIRCUITS:
@@ -169,10 +164,18 @@ def by_circuit(rows: list[dict]) -> dict[str, dict[tuple[str, int], float]]:
     return rates
 
 
-def by_sequential(rates: dict[tuple[str, int], float], workers: int, on: str = "") -> list[str]:
-    curves = ("null-messages", "windows", "timewarp")
-    ratios = [rates[f"{curve}{on}", workers] / rates["sequential", 1] for curve in curves]
-    return [f"{ratio:.2f}" for ratio in ratios]
+def by_ways(
+    rates: dict[str, dict[tuple[str, int], float]], ways: dict[str, tuple[int, str]]
+) -> list[Row]:
+    """Rates of circuits by that of the sequential engine, a row for each way to run them."""
+    rows = []
+    for title, found in rates.items():
+        for how, (workers, on) in ways.items():
+            curves = (f"{curve}{on}" for curve in ("null-messages", "windows", "timewarp"))
+            ratios = (found[curve, workers] / found["sequential", 1] for curve in curves)
+            rows.append([title, how, *(f"{ratio:.2f}" for ratio in ratios)])
+            title = ""
+    return rows
 
 
 @measures("runtime-feedback")
@@ -182,12 +185,7 @@ def runtime_feedback(bench: Bench) -> dict[str, list[Row]]:
     large = f"{s38417} --samples 5"
     rates = by_circuit(bench.lab("runtime-feedback", large, "runtime-feedback-s38417"))
     rates |= by_circuit(bench.lab("runtime-feedback", s5378))
-    rows = []
-    for circuit, found in sorted(rates.items()):
-        title = circuit
-        for workers, how in ((1, "1 worker"), (2, "2 workers")):
-            rows.append([title, how, *by_sequential(found, workers)])
-            title = ""
+    rows = by_ways(dict(sorted(rates.items())), {"1 worker": (1, ""), "2 workers": (2, "")})
     return {"lab-runtime-feedback": rows}
 
 

@@ -4,13 +4,18 @@ import statistics
 
 from .bench import (
     TIME_WARP,
+    W1,
+    W2,
     WORKLOADS,
     Bench,
     Row,
     measures,
     million,
+    published,
     ratio,
+    spaced,
 )
+from .time_warp import per_event
 
 POOLS = ["sender", "receiver", "partitioned", "adaptive"]
 
@@ -75,3 +80,47 @@ def pool_on_the_fly(bench: Bench) -> dict[str, list[Row]]:
             row += [million(block), million(fly), f"{ratio(fly, block):.2f}"]
         rows.append(row)
     return {"pool-on-the-fly": rows}
+
+
+@measures("pool-sends")
+def pool_sends(bench: Bench) -> dict[str, list[Row]]:
+    """What a message between two workers costs with each pool."""
+    found = bench.bench_rows("--sends --samples 9")
+    costs = {(row["bytes"], row["pool"]): f"{row['ns per message']:.0f}" for row in found}
+    sizes = sorted({size for size, _ in costs})
+    return {
+        "pool-sends": [[f"{size} bytes", *(costs[size, pool] for pool in POOLS)] for size in sizes]
+    }
+
+
+@measures("pool-quota")
+def pool_quota(bench: Bench) -> dict[str, list[Row]]:
+    """A quota of buffers beside the paper's rule, by counts: `pool-quota-memory`."""
+    model = "pcs --cells 16x16 --portables 4000 --end 40 --mobility high"
+    run = f"{model} --engine timewarp --workers 4 --in-turn"
+    figures = {"rounds of GVT": [], "events undone": [], "cancelbacks": []}
+    shares = {row[0].split(", ")[1]: row[1] for row in published("pool-quota-memory")["rows"]}
+    for memory, share in shares.items():
+        quotas = (int(share) // 2, int(share), 2 * int(share))
+        pools = ["sender", *(f"sender:quota={quota}" for quota in quotas), "adaptive"]
+        limit = 1000 * int(memory.removesuffix(" KB"))
+        reports = [bench.run(f"{run} --memory {limit} --pool {pool}") for pool in pools]
+        counts = {
+            "rounds of GVT": [report["gvt_rounds"] for report in reports],
+            "events undone": [report["rolled_back_events"] for report in reports],
+            "cancelbacks": [report["counters"]["cancelbacks"] for report in reports],
+        }
+        for what, rows in figures.items():
+            rows.append([f"{what}, {memory}", share, *map(spaced, counts[what])])
+    return {"pool-quota-memory": [row for rows in figures.values() for row in rows]}
+
+
+@measures("on-the-fly")
+def on_the_fly(bench: Bench) -> dict[str, list[Row]]:
+    """Instructions of on-the-fly fossil collection (valgrind): `on-the-fly-instructions`."""
+    more = ["more than with `partitioned`"]
+    for run, ends in ((W1, (150, 50)), (W2, (15, 5))):
+        case = f"{run} {TIME_WARP} 2 --in-turn --pool partitioned"
+        block, fly = (per_event(bench, f"{case}{how}", *ends) for how in ("", ":on-the-fly"))
+        more.append(f"{100 * (fly / block - 1):.0f} %")
+    return {"on-the-fly-instructions": [more]}

@@ -68,14 +68,18 @@ def time_warp_alone(bench: Bench) -> dict[str, list[Row]]:
 def time_warp_instructions(bench: Bench) -> dict[str, list[Row]]:
     """Instructions for an event of W1, by the difference of two lengths of run (valgrind)."""
     engines = ["timewarp --workers 1 --as-if-many", "speculative --workers 1", "sequential"]
-    found = []
-    for engine in engines:
-        runs = [f"{until(W1, end)} --engine {engine}" for end in (150, 50)]
-        totals = [instructions(bench, run) for run in runs]
-        (long, events), (short, fewer) = totals
-        found.append(f"{(long - short) / (events - fewer):.0f}")
+    found = [f"{per_event(bench, f'{W1} --engine {engine}', 150, 50):.0f}" for engine in engines]
     rows = published("time-warp-instructions")["rows"]
     return {"time-warp-instructions": [[row[0], now] for row, now in zip(rows, found)]}
+
+
+def per_event(bench: Bench, run: str, end: int, earlier: int) -> float:
+    """Instructions for an event, by the difference of two lengths of a run (valgrind)."""
+    before, flags = run.split(" --end ")
+    flags = flags.partition(" ")[2]
+    runs = [f"{before} --end {at} {flags}" for at in (end, earlier)]
+    (long, events), (short, fewer) = (instructions(bench, run) for run in runs)
+    return (long - short) / (events - fewer)
 
 
 def instructions(bench: Bench, run: str) -> tuple[int, int]:
