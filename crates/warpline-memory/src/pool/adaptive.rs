@@ -27,7 +27,7 @@
 //! same. Nothing is counted for each message. What a worker needs to begin with is added, so a
 //! worker that has sent nothing is promised something, too.
 
-use super::{PoolSide, SharedPool};
+use super::{PoolSide, SharedPool, push};
 use crate::sync::Ordering;
 
 /// The buffers that a part keeps beyond its recent demand and a quarter of it, if there are enough.
@@ -128,12 +128,20 @@ impl<'a> AdaptivePool<'a> {
         allowed
     }
 
+    /// Fills an empty part, and takes a buffer from it.
     #[cold]
-    fn refill(&mut self, to: usize) {
+    #[inline(never)]
+    fn refill(&mut self, to: usize) -> Option<u32> {
         self.collect_returned();
-        if !self.parts[to].free.is_empty() {
-            return;
+        if self.parts[to].free.is_empty() {
+            self.draw(to);
         }
+        let part = &mut self.parts[to];
+        part.used += 1;
+        part.free.pop()
+    }
+
+    fn draw(&mut self, to: usize) {
         let stock = &self.shared.stock;
         // A piece is contiguous, and its buffers are used together.
         let most = (self.share / PIECES).max(stock.batch() as usize);
@@ -278,17 +286,15 @@ fn level(claims: &mut [Claim], limit: usize) -> f64 {
 impl PoolSide for AdaptivePool<'_> {
     #[inline]
     fn acquire(&mut self, to: usize) -> Option<u32> {
-        if self.parts[to].free.is_empty() {
-            self.refill(to);
-        }
         let part = &mut self.parts[to];
+        let Some(buffer) = part.free.pop() else { return self.refill(to) };
         part.used += 1;
-        part.free.pop()
+        Some(buffer)
     }
 
     #[inline]
     fn release(&mut self, buffer: u32, from: usize) {
-        self.parts[from].free.push(buffer);
+        push(&mut self.parts[from].free, buffer);
     }
 
     fn redistribute(&mut self, short: bool) {

@@ -346,7 +346,28 @@ impl PoolPlan {
     }
 }
 
+/// Puts a buffer into a list of free ones.
+///
+/// Only a list that has room is written to here, so this takes no registers that a caller would
+/// have to save for each buffer.
+#[inline]
+fn push(list: &mut Vec<u32>, buffer: u32) {
+    if list.len() == list.capacity() {
+        return grow(list, buffer);
+    }
+    list.push(buffer);
+}
+
+#[cold]
+#[inline(never)]
+fn grow(list: &mut Vec<u32>, buffer: u32) {
+    list.push(buffer);
+}
+
 /// The side of one worker of a pool.
+///
+/// What is called for each buffer, [`acquire`](Self::acquire) and [`release`](Self::release), ends
+/// with whatever it calls: so the compiler makes jumps of these calls, and saves no registers.
 pub(crate) trait PoolSide {
     /// A free buffer for a message to worker `to`; `None` if this worker may not take one now.
     fn acquire(&mut self, to: usize) -> Option<u32>;

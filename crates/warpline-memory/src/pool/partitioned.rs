@@ -10,7 +10,7 @@
 //! Only in a lasting shortage do buffers pass through the stock to other workers. After that, every
 //! B(*i*, *j*) gets its former size again; its memory may then be in several pieces.
 
-use super::{Parts, PoolSide, SharedPool};
+use super::{Parts, PoolSide, SharedPool, push};
 
 /// The first size of a list if there is no limit.
 const FIRST: u32 = 8;
@@ -62,15 +62,20 @@ impl<'a> PartitionedPool<'a> {
         Self { shared, me, parts, gain, sharing }
     }
 
-    /// Looks for buffers on the shelf and in the stock. Under a limit, the stock has buffers only
+    /// Looks for a buffer on the shelf and in the stock. Under a limit, the stock has buffers only
     /// before the first redistribution and after a shortage.
     #[cold]
-    fn refill(&mut self, to: usize) {
+    #[inline(never)]
+    fn refill(&mut self, to: usize) -> Option<u32> {
         self.collect_returned();
-        let (stock, part) = (&self.shared.stock, &mut self.parts[to]);
-        if !part.free.is_empty() {
-            return;
+        if self.parts[to].free.is_empty() {
+            self.draw(to);
         }
+        self.parts[to].free.pop().or_else(|| self.take_from_another())
+    }
+
+    fn draw(&mut self, to: usize) {
+        let (stock, part) = (&self.shared.stock, &mut self.parts[to]);
         if stock.is_limited() {
             part.drawn += stock.draw(1, &mut part.free) as isize;
         } else {
@@ -80,7 +85,6 @@ impl<'a> PartitionedPool<'a> {
     }
 
     /// A buffer of the longest list of this worker, if the pool is a sharing one.
-    #[cold]
     fn take_from_another(&mut self) -> Option<u32> {
         let longest = self.parts.iter_mut().max_by_key(|part| part.free.len());
         longest.filter(|_| self.sharing)?.free.pop()
@@ -148,15 +152,15 @@ fn divide(parts: &mut [Part], shared: &SharedPool, me: usize, division: &Parts) 
 impl PoolSide for PartitionedPool<'_> {
     #[inline]
     fn acquire(&mut self, to: usize) -> Option<u32> {
-        if self.parts[to].free.is_empty() {
-            self.refill(to);
+        match self.parts[to].free.pop() {
+            Some(buffer) => Some(buffer),
+            None => self.refill(to),
         }
-        self.parts[to].free.pop().or_else(|| self.take_from_another())
     }
 
     #[inline]
     fn release(&mut self, buffer: u32, from: usize) {
-        self.parts[from].free.push(buffer);
+        push(&mut self.parts[from].free, buffer);
     }
 
     fn redistribute(&mut self, short: bool) {

@@ -81,7 +81,7 @@ impl<'a> ReceiverPool<'a> {
 }
 
 impl PoolSide for ReceiverPool<'_> {
-    #[inline]
+    #[inline(never)]
     fn acquire(&mut self, to: usize) -> Option<u32> {
         if to == self.me
             && let Some(local) = &mut self.local
@@ -97,7 +97,7 @@ impl PoolSide for ReceiverPool<'_> {
         self.take(to)
     }
 
-    #[inline]
+    #[inline(never)]
     fn release(&mut self, buffer: u32, from: usize) {
         if from == self.me
             && let Some(local) = &mut self.local

@@ -14,7 +14,7 @@
 //!   hold the messages of events it has not committed. A worker with more than N_buf of them gives
 //!   the stock the rest, as far as that is free; one with fewer than N_buf - Δ fills up to N_buf.
 
-use super::{PoolSide, Quota, SharedPool, stock::Stock};
+use super::{PoolSide, Quota, SharedPool, push, stock::Stock};
 
 /// A worker with fewer buffers takes some from the global pool: one that has five or fewer.
 const FEW: usize = 6;
@@ -56,27 +56,30 @@ impl<'a> SenderPool<'a> {
         Self { stock, free: Vec::new(), share, few, counts_used, in_use: 0, is_open }
     }
 
+    /// Fills the empty list, and takes a buffer from it.
     #[cold]
-    fn refill(&mut self) {
+    #[inline(never)]
+    fn refill(&mut self) -> Option<u32> {
         // Before the allocation, other workers may need the buffers that this one does not.
         let count = if self.is_open { self.stock.batch() } else { 1 };
         self.stock.draw(count, &mut self.free);
         debug_assert!(self.free.len() <= count as usize, "POOL-A: more than {count} were drawn");
+        self.free.pop()
     }
 }
 
 impl PoolSide for SenderPool<'_> {
     #[inline]
     fn acquire(&mut self, _: usize) -> Option<u32> {
-        if self.free.is_empty() {
-            self.refill();
+        match self.free.pop() {
+            Some(buffer) => Some(buffer),
+            None => self.refill(),
         }
-        self.free.pop()
     }
 
     #[inline]
     fn release(&mut self, buffer: u32, _: usize) {
-        self.free.push(buffer);
+        push(&mut self.free, buffer);
     }
 
     fn redistribute(&mut self, _: bool) {
