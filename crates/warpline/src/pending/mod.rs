@@ -129,7 +129,8 @@ macro_rules! pending_sets {
         }
 
         /// A set whose kind is chosen at run time, where a branch per operation costs less than
-        /// compiling the engine once per kind.
+        /// compiling the engine once per kind. The default kind is the fastest: what the others
+        /// do is not inlined.
         #[derive(Debug)]
         #[allow(clippy::large_enum_variant, reason = "a worker has one set, whatever its size")]
         pub(crate) enum AnySet<E: Entry> {
@@ -145,7 +146,13 @@ macro_rules! pending_sets {
             /// compiled once, and not as part of each of them, in all kinds of sets.
             #[inline(never)]
             pub(crate) fn file(&mut self, entry: E) {
-                self.insert(entry);
+                match self { $(Self::$kind(set) => set.insert(entry),)* }
+            }
+
+            /// [`pop`](PendingSet::pop) in all kinds of sets.
+            #[inline(never)]
+            fn take(&mut self) -> Option<E> {
+                match self { $(Self::$kind(set) => set.pop(),)* }
             }
         }
 
@@ -156,13 +163,14 @@ macro_rules! pending_sets {
         }
 
         impl<E: Entry> PendingSet<E> for AnySet<E> {
+            // In the loop over events, there is code for the default kind and a call for others.
             #[inline(always)]
             fn insert(&mut self, entry: E) {
-                match self { $(Self::$kind(set) => set.insert(entry),)* }
+                if let Self::Ladder(set) = self { set.insert(entry) } else { self.file(entry) }
             }
             #[inline(always)]
             fn pop(&mut self) -> Option<E> {
-                match self { $(Self::$kind(set) => set.pop(),)* }
+                if let Self::Ladder(set) = self { set.pop() } else { self.take() }
             }
             #[inline]
             fn peek(&mut self) -> Option<&E> {
