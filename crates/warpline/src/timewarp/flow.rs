@@ -106,7 +106,8 @@ pub(super) struct Flow {
     credit: usize,
     /// The processed list is as long as it may get, or the credit is used up.
     full: bool,
-    /// The greatest key in the processed list when it had become as long as that.
+    /// No record of the processed list has a greater key than this. After a rollback it may be
+    /// greater than all of theirs.
     reach: Bound,
     history_max: usize,
     stop: bool,
@@ -304,9 +305,23 @@ impl Flow {
         self.history_max = self.history_max.max(HISTORY_MAX_SPARSE);
     }
 
-    /// A record has come with an LP (FLOW-B).
+    /// The processed list has this record, and no new one with a greater key (FLOW-B).
     pub(super) fn note_record(&mut self, key: Bound) {
         self.reach = self.reach.max(key);
+    }
+
+    /// No record at or after `to` is left in the processed list.
+    pub(super) fn note_rollback_of_all(&mut self, to: Bound) {
+        self.reach = self.reach.min(to);
+    }
+
+    pub(super) const fn reach(&self) -> Bound {
+        self.reach
+    }
+
+    /// Whether the processed list is as long as it may get, or the credit is used up.
+    pub(super) const fn is_full(&self) -> bool {
+        self.full
     }
 
     /// FLOW-B: whether a full processed list is all that is in the way of an event that sorts
@@ -317,20 +332,11 @@ impl Flow {
     }
 
     /// Notes how long the processed list is; if that changes the limit, it does so at once.
-    /// `reach` finds the greatest key in it.
     #[inline]
-    pub(super) fn note_history<M: Model>(
-        &mut self,
-        shared: &TimeWarpShared<M>,
-        records: usize,
-        reach: impl FnOnce() -> Bound,
-    ) {
+    pub(super) fn note_history<M: Model>(&mut self, shared: &TimeWarpShared<M>, records: usize) {
         let full = records + self.batch > self.history_max || self.credit == 0;
         if full != self.full {
             self.full = full;
-            if full {
-                self.reach = reach();
-            }
             self.set_limit(shared);
         }
     }
@@ -399,10 +405,11 @@ mod tests {
         let shared = shared.expect("good settings");
         let mut flow = Flow::new(&shared);
         let may = |flow: &mut Flow| [4.0, 6.0, 8.0].map(|time| flow.may_handle(&shared, at(time)));
-        flow.note_history(&shared, 0, || unreachable!("the list is empty"));
+        flow.note_history(&shared, 0);
+        flow.note_record(at(5.0));
         assert_eq!(may(&mut flow), [true; 3]);
         let records = flow.history_max();
-        flow.note_history(&shared, records, || at(5.0));
+        flow.note_history(&shared, records);
         assert_eq!(may(&mut flow), [true, false, false]);
         flow.note_record(at(7.0));
         assert_eq!(may(&mut flow), [true, true, false], "an LP has come with a later record");

@@ -68,7 +68,9 @@ impl<M: Model> TimeWarpWorker<'_, M> {
                 return false;
             }
             self.statistics.committed += 1;
-            self.statistics.last_time = self.statistics.last_time.max(event.time());
+            if self.statistics.last_time < event.time() {
+                self.statistics.last_time = event.time();
+            }
             let is_output = !event.is_ordinary() && event.io() == Some(Io::NonBlocking);
             if is_output {
                 self.take_output(at);

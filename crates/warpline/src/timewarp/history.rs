@@ -290,6 +290,11 @@ impl Ring<Record> {
         records.map(|record| Bound(record.event.key.words())).max().unwrap_or(Bound::ZERO)
     }
 
+    /// The record that was added last.
+    pub(super) fn last(&self) -> Option<&Record> {
+        (self.len() > 0).then(|| &self[self.back - 1])
+    }
+
     /// The positions of what a record sent.
     pub(super) fn sends(&self, at: u64, sent: &SentLog) -> Range<u64> {
         let end = if at + 1 < self.back { self[at + 1].sent_from } else { sent.back() };

@@ -10,7 +10,7 @@ use crate::pending::{Entry, PendingSet};
 impl<M: Model> TimeWarpWorker<'_, M> {
     /// The greatest time that this worker has handled an event of.
     pub(super) fn farthest(&self) -> f64 {
-        self.log.history.reach().time().max(self.clock.gvt.time())
+        self.flow.reach().time().max(self.clock.gvt.time())
     }
 
     /// Keeps GVT from thrashing where memory is limited (GTW, 3.4): a worker with few free buffers

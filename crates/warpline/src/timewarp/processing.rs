@@ -47,7 +47,20 @@ impl<M: Model> TimeWarpWorker<'_, M> {
             handled = handled.max(before + 1);
         }
         debug_assert!(handled <= batch, "the remote events of a batch may exceed the credit");
+        self.note_reach();
         handled
+    }
+
+    /// Notes how far the processed list reaches. Events of a batch are handled in ascending order,
+    /// so the last one says it.
+    fn note_reach(&mut self) {
+        if let Some(last) = self.log.history.last() {
+            self.flow.note_record(Bound(last.event.key.words()));
+        }
+        debug_assert!(
+            !self.flow.is_full() || self.log.history.reach() <= self.flow.reach(),
+            "FLOW-B: a record is beyond the reach of the processed list"
+        );
     }
 
     fn process_events<P: Policy>(&mut self, batch: usize, handled: &mut usize) {

@@ -113,6 +113,7 @@ impl<M: Model> TimeWarpWorker<'_, M> {
                 .all(|record| { record.undone || Bound(record.event.key.words()) < to }),
             "HIST-A: an event at or after {to:?} was not undone"
         );
+        self.flow.note_rollback_of_all(to);
         self.sender.flush();
     }
 

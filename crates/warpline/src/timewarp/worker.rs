@@ -131,8 +131,7 @@ impl<'r, M: Model> TimeWarpWorker<'r, M> {
     /// Step 3 of the paper: the smallest unprocessed events are handled, a batch of them.
     pub(super) fn handle_batch(&mut self) -> Turn {
         self.look_whether_to_go_on();
-        let reach = || self.log.history.reach();
-        self.flow.note_history(self.shared, self.log.history.len(), reach);
+        self.flow.note_history(self.shared, self.log.history.len());
         self.begin_batch();
         let handled = if self.flow.is_over() { 0 } else { self.process() };
         debug_assert!(!self.log.handling, "a batch ends within an event");
