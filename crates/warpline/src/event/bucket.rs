@@ -48,6 +48,16 @@ impl<E> Bucket<E> {
         self.chunks.get(place / CHUNK).unwrap_or(&self.tail).index(place % CHUNK)
     }
 
+    /// All events in slices, each with the place of its first event.
+    pub(crate) fn slices(&self) -> impl Iterator<Item = (usize, &[E])> {
+        debug_assert!(
+            self.chunks.iter().all(|chunk| chunk.len() == CHUNK),
+            "events get the places of others"
+        );
+        let slices = self.chunks.iter().chain([&self.tail]).map(Vec::as_slice);
+        (0..).step_by(CHUNK).zip(slices)
+    }
+
     /// All events, by their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
         self.chunks.iter().chain([&self.tail]).flatten()

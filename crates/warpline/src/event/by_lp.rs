@@ -41,15 +41,23 @@ pub(crate) struct SortByLp {
 }
 
 impl SortByLp {
-    /// Appends the items to `sorted`, by LP. They are for the `lps` LPs from index `first` on.
-    pub(crate) fn sort(
+    /// Appends the items of `slices` of events to `sorted`, by LP: those that `item` makes of an
+    /// event and its place, which for each slice is counted from a number on. They are for the
+    /// `lps` LPs from index `first` on.
+    ///
+    /// Over the events of a slice, the compiler makes a loop without a branch. Over those of an
+    /// iterator that flattens slices it makes one that takes five times as many instructions.
+    pub(crate) fn sort<'e, E: 'e>(
         &mut self,
-        items: impl Iterator<Item = Item>,
+        slices: impl Iterator<Item = (usize, &'e [E])>,
+        item: impl Fn(&E, usize) -> Item,
         [first, lps]: [usize; 2],
         sorted: &mut Vec<Item>,
     ) {
         self.items.clear();
-        self.items.extend(items);
+        for (from, events) in slices {
+            self.items.extend(events.iter().zip(from..).map(|(event, place)| item(event, place)));
+        }
         if lps > SPARSE * self.items.len() {
             self.items.sort_unstable();
             sorted.extend_from_slice(&self.items);

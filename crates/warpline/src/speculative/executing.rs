@@ -190,9 +190,8 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let base = tile << shared.tile_bits;
         debug_assert!(base < self.lps.len(), "there are no LPs in tile {tile}");
         let lps = (self.lps.len() - base).min(1 << shared.tile_bits);
-        let item =
-            |(event, place): (&Event<B>, usize)| by_lp::item(shared.place(event.to).lp, place);
-        self.by_lp.sort(log[first..].iter().zip(first..).map(item), [base, lps], order);
+        let item = |event: &Event<B>, place| by_lp::item(shared.place(event.to).lp, place);
+        self.by_lp.sort([(first, &log[first..])].into_iter(), item, [base, lps], order);
     }
 
     /// Handles the events of one LP after the other. `at` moves on to the next LP's first event

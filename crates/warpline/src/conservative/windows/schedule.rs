@@ -37,8 +37,8 @@ impl Schedule {
         local_of: impl Fn(&E) -> LocalLp,
     ) {
         self.sorted.clear();
-        let item = |(event, place)| by_lp::item(local_of(event), place);
-        self.sort.sort(bucket.iter().zip(0..).map(item), [first, lps], &mut self.sorted);
+        let item = |event: &E, place| by_lp::item(local_of(event), place);
+        self.sort.sort(bucket.slices(), item, [first, lps], &mut self.sorted);
         debug_assert_eq!(self.sorted.len(), bucket.len(), "CONS-C: an event is lost");
     }
 

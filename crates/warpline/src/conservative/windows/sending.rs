@@ -145,7 +145,9 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for WindowSender<'_, M, B
         &self.shared.common.admission
     }
 
-    #[inline]
+    // Inlined, with the calendar's `insert`, into what sends: the calls would take 30 instructions
+    // of the 460 for an event of PHOLD.
+    #[inline(always)]
     fn accept(
         &mut self,
         key: EventKey,
