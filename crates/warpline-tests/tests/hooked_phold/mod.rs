@@ -48,6 +48,7 @@ pub(crate) struct HookedPhold {
     pub(crate) blocking: u64,
     /// Where an event sends the next one, and after which delay.
     pub(crate) next: Next,
+    pub(crate) lookahead: Option<f64>,
     pub(crate) hook: Box<Hook>,
     pub(crate) lines: Lines,
     /// Called after each line, with the number of lines.
@@ -76,6 +77,7 @@ impl HookedPhold {
             line_delay: 0.0,
             blocking: 64,
             next: |rng, lps| (rng.lp(lps), rng.exponential(1.0)),
+            lookahead: None,
             hook,
             lines: Lines::default(),
             on_line,
@@ -115,6 +117,10 @@ impl Model for HookedPhold {
 
     fn make_lp(&self, _: LpId) -> HookedLp {
         HookedLp { handled: 0, hash: 0 }
+    }
+
+    fn lookahead(&self) -> Option<f64> {
+        self.lookahead
     }
 
     fn reduce(&self, hashes: impl Iterator<Item = u64>) -> Vec<u64> {

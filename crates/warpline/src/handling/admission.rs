@@ -48,6 +48,11 @@ impl Admission {
         Ok(Self { lp_count, lookahead })
     }
 
+    /// The lookahead of the model, 0 if it declares none.
+    pub(crate) const fn lookahead(&self) -> f64 {
+        self.lookahead
+    }
+
     pub(crate) const fn lp_count(&self) -> usize {
         self.lp_count
     }

@@ -49,8 +49,9 @@ pub(super) struct Resize<M: Model, B> {
     pub(super) barrier: Barrier,
     /// By LP: how many events it has sent by the border.
     pub(super) sent: Vec<AtomicU64>,
-    /// The bits of a time up to which events have to be handled one by one.
-    pub(super) one_by_one_until: AtomicU64,
+    /// One more than the bits of a time up to which events have to be handled one by one; 0 if
+    /// there is none, for 0 is a time.
+    one_by_one_until: AtomicU64,
     pub(super) one_by_one_events: AtomicU64,
     /// A slot is the base width times 2 to this power.
     pub(super) exponent: AtomicI32,
@@ -87,6 +88,24 @@ impl<M: Model, B> Resize<M, B> {
         self.barrier.set_broken();
         // Ordering: Relaxed; the others leave at the barrier.
         self.requested.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// All events up to this time have to be handled one by one.
+    pub(super) fn handle_one_by_one_until(&self, time: f64) {
+        debug_assert!(time >= 0.0, "the bits of times compare as they do");
+        // Ordering: Relaxed, here and below; barriers lie between.
+        self.one_by_one_until.fetch_max(time.to_bits() + 1, Ordering::Relaxed);
+    }
+
+    /// The time up to which they have to be, below all times if there is none.
+    pub(super) fn one_by_one_until(&self) -> f64 {
+        let bits = self.one_by_one_until.load(Ordering::Relaxed).checked_sub(1);
+        bits.map_or(f64::NEG_INFINITY, f64::from_bits)
+    }
+
+    /// They have been.
+    pub(super) fn end_one_by_one(&self) {
+        self.one_by_one_until.store(0, Ordering::Relaxed);
     }
 
     /// Whether all events that were sent are pending or among those that were committed.

@@ -41,6 +41,10 @@ use crate::{
 const EVENTS_FIRST: usize = 64;
 /// Events whose times are looked at for that.
 const SAMPLE: usize = 4096;
+/// If all events have one time, this part of them is handled one by one, to see when what they send
+/// is due. (With all of them, as many as 90 000 cells, trials of this engine were over before it
+/// had a window.)
+const BLIND_PART: u64 = 16;
 
 impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// Whether the open windows are to be given up.
@@ -117,7 +121,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         if self.sender.me == 0 {
             shared.resize.reasons.store(0, Ordering::Relaxed);
             shared.resize.pending.store(0, Ordering::Relaxed);
-            shared.resize.one_by_one_until.store(0, Ordering::Relaxed);
+            shared.resize.end_one_by_one();
             if shared.has_outputs() {
                 shared.write_outputs(0, &mut self.sender.error_context, u64::MAX);
             }
@@ -211,9 +215,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let oldest = Parity::of(self.oldest);
         if let Some((_, at)) = self.windows[oldest.index()].stopped.iter().min_by_key(|(_, at)| *at)
         {
-            // Ordering: Relaxed; barriers lie between.
-            let until = at.time_value().to_bits();
-            shared.resize.one_by_one_until.fetch_max(until, Ordering::Relaxed);
+            shared.resize.handle_one_by_one_until(at.time_value());
         }
         let mut lost = 0;
         self.has_given_up = false;
@@ -263,8 +265,8 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         shared.resize.exponent.store(control.exponent, Ordering::Relaxed);
     }
 
-    /// At the start: a width at which this worker's first window has some events; infinity if all
-    /// events have one time.
+    /// At the start: a width at which this worker's first window has some events; if all events
+    /// have one time, the lookahead, or infinity if there is none.
     fn first_width(&self, pending: &[Event<B>]) -> f64 {
         let shared = self.shared();
         let before = shared.width_before.filter(|width| width.is_finite());
@@ -277,14 +279,21 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let sample = calendar.iter().chain(pending).step_by(step);
         let mut times: Vec<_> = sample.map(|event| event.key.time_value()).collect();
         times.sort_unstable_by(f64::total_cmp);
-        let Some(first) = times.first() else { return f64::INFINITY };
-        let events = EVENTS_FIRST.max(self.lps.len() / 2);
-        let some = times.iter().skip(events.min(count / 2) / step).map(|time| time - first);
-        some.into_iter().find(|width| *width > 0.0).unwrap_or(f64::INFINITY)
+        let Some(&first) = times.first() else { return f64::INFINITY };
+        let events = EVENTS_FIRST.max(self.lps.len() / 2).min(count / 2);
+        // Of many events with the first time, as many will be due in a window as of the others.
+        let later = &times[times.partition_point(|&time| time <= first)..];
+        let place = [events / step, later.len() * events / count];
+        let due = [times.get(place[0]), later.get(place[1])].into_iter().flatten();
+        let some = due.map(|time| time - first);
+        let lookahead = || Some(shared.admission.lookahead()).filter(|&lookahead| lookahead > 0.0);
+        let width = some.into_iter().find(|width| *width > 0.0).or_else(lookahead);
+        width.unwrap_or(f64::INFINITY)
     }
 
-    /// All events have one time, the one in `first`: handles that many one by one, and looks for a
-    /// width after them. Returns the time of the first event that is left, as bits.
+    /// All events have one time, the one in `first`: handles a few of them one by one, and more
+    /// until what they send tells a width. Returns the time of the first event that is left, as
+    /// bits.
     fn begin_blindly(
         &mut self,
         first: u64,
@@ -292,14 +301,21 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         monitor: &mut ProgressMonitor<'_, '_>,
     ) -> ControlFlow<(), u64> {
         // Ordering: Relaxed; a barrier lies before.
-        let events = self.shared().resize.pending.load(Ordering::Relaxed);
-        let next = self.handle_one_by_one(pending, events, monitor)?;
-        let width = f64::from_bits(self.meet(self.first_width(pending).to_bits())?);
-        debug_assert!(next >= first, "the first pending event went back in time");
-        let step = f64::from_bits(next) - f64::from_bits(first);
-        // If these have one time again, it is one step of the model.
-        self.base_width = if width.is_infinite() && step > 0.0 { step } else { width };
-        ControlFlow::Continue(next)
+        let all = self.shared().resize.pending.load(Ordering::Relaxed);
+        let mut events = (all / BLIND_PART).max(EVENTS_FIRST as u64);
+        loop {
+            let next = self.handle_one_by_one(pending, events, monitor)?;
+            let width = f64::from_bits(self.meet(self.first_width(pending).to_bits())?);
+            debug_assert!(next >= first, "the first pending event went back in time");
+            let step = f64::from_bits(next) - f64::from_bits(first);
+            // If these have one time again, it is one step of the model.
+            self.base_width = if width.is_infinite() && step > 0.0 { step } else { width };
+            // All workers see the same here, and go on together.
+            if self.base_width.is_finite() || next == u64::MAX || events >= all {
+                return ControlFlow::Continue(next);
+            }
+            events = all.min(BLIND_PART * events);
+        }
     }
 
     /// Lets the first worker handle events of all workers one by one: this number of them, and all
@@ -311,9 +327,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         monitor: &mut ProgressMonitor<'_, '_>,
     ) -> ControlFlow<(), u64> {
         let (shared, me) = (self.shared(), self.sender.me);
-        // Ordering: Relaxed; a barrier lies before.
-        let time = f64::from_bits(shared.resize.one_by_one_until.load(Ordering::Relaxed));
-        let until = Until { events, time };
+        let until = Until { events, time: shared.resize.one_by_one_until() };
         let cut = Cut::new(mem::take(&mut self.lps), mem::take(pending));
         let lock = |worker: usize| {
             shared.resize.cuts[worker].lock().unwrap_or_else(PoisonError::into_inner)
