@@ -179,7 +179,10 @@ proptest! {
         let Played { time, choice, .. } =
             play(Choice::new(rates.len()), first * seconds, handover, rate);
         prop_assert!(time < 1.03 * seconds + 4.0 * handover, "{} s of {} s", time, seconds);
-        let allowed = (SHARE_FIRST * time).min(2e-3) + 1.25 * SHARE * time + 3.0 * handover;
+        // Of the run as it was foreseen: one that is 40 times as fast makes it shorter than that.
+        let foreseen = time.max(seconds);
+        let allowed = (SHARE_FIRST * foreseen).min(2e-3) + 1.25 * SHARE * foreseen;
+        let allowed = allowed + 3.0 * handover;
         prop_assert!(choice.budget.spent() < allowed, "AUTO-A: {:?} of {}", choice.budget, time);
     }
 }
