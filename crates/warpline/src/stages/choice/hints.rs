@@ -40,6 +40,7 @@ impl Choice {
 
     /// A hand-over moves this number of LPs of so many bytes each.
     pub(crate) const fn note_lps(&mut self, lps: usize, bytes: usize) {
+        self.hints.lps = lps;
         self.hints.moving_lps = lps as f64 * (HANDOVER_EACH + HANDOVER_BYTE * bytes as f64);
     }
 

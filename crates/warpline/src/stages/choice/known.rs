@@ -40,7 +40,9 @@ pub(super) struct Hints {
     pub(super) pending: u64,
     /// Who begins instead of the first one if that has few events in a window.
     pub(super) wider: Option<usize>,
-    /// Seconds that a hand-over takes for the LPs, as far as their number and size tell.
+    /// How many LPs a hand-over moves, and the seconds that it takes for them, as far as their
+    /// number and size tell.
+    pub(super) lps: usize,
     pub(super) moving_lps: f64,
 }
 

@@ -20,6 +20,11 @@ pub(super) const HANDOVER_BYTE: f64 = 0.4e-9;
 /// had not committed anything.)
 const START_EACH: f64 = 200e-6;
 
+/// Where not one in this number of LPs has a pending event, the first trial may lose no more than
+/// others: it moves all of them, for windows that are probably as good as empty. (300 000 LPs with
+/// 300 events: trials took 4 to 6 % of runs of a second, and none won.)
+const SPARSE: usize = 64;
+
 impl Choice {
     /// What a trial will probably lose, hand-overs included.
     pub(super) fn cost(&self, candidate: usize, best: f64) -> f64 {
@@ -60,7 +65,8 @@ impl Choice {
 
     /// What a trial of a candidate may lose now.
     pub(super) fn left_for(&self, candidate: usize) -> f64 {
-        let share = if self.trials == 0 { SHARE_FIRST } else { SHARE };
+        let is_sparse = (1..(self.hints.lps / SPARSE) as u64).contains(&self.hints.pending);
+        let share = if self.trials == 0 && !is_sparse { SHARE_FIRST } else { SHARE };
         let outlook = match self.is_thought_to_win(candidate) {
             true => Outlook::Good,
             false if self.is_shared || self.gap > GAP_LEAST => Outlook::Poor,

@@ -25,6 +25,8 @@
 //! - `Budget::note_change` adds the same each time: `changes_add_a_share_of_the_time`.
 //! - `Budget::foresee` counts the start as if it had events: `dear_hand_overs_are_left_out`.
 //! - `Choice::way` leaves out LPs: `many_lps_are_dear_to_move`.
+//! - `Choice::left_for` allows a first trial as much of any model:
+//!   `few_events_of_many_lps_are_not_tried_first`.
 //! - `Budget::foresee` believes in a long run where no end is seen:
 //!   `runs_without_an_end_lose_a_share_of_the_time_so_far`.
 
@@ -38,6 +40,7 @@ use proptest::prelude::*;
 use warpline_core::VirtualTime;
 
 use super::*;
+use crate::watch::Hint;
 
 /// Seconds between two looks.
 const STEP: f64 = 0.25e-3;
@@ -295,6 +298,19 @@ fn many_lps_are_dear_to_move() {
     };
     assert_eq!((trials(1_000, 8), trials(65_000, 8)), (1, 0));
     assert_eq!((trials(5_000, 8), trials(5_000, 4_000)), (1, 0), "large states are, too");
+}
+
+/// To move many LPs, hardly any of which has an event, is not worth the share of a first trial.
+#[test]
+fn few_events_of_many_lps_are_not_tried_first() {
+    let trials = |lps, pending| {
+        let mut choice = Choice::new(2);
+        choice.note_lps(lps, 8);
+        choice.note(Hint::Sequential { pending, copying: None });
+        play(choice, 10e6, 0.5e-3, steady(&[10e6, 2e6])).choice.trials()
+    };
+    assert_eq!((trials(100_000, 300), trials(100_000, 2_000)), (0, 1));
+    assert!(trials(1_000, 10) > 0, "few LPs are moved soon");
 }
 
 /// Candidates that the user does not allow do not run, and the best one is back when it is allowed.
