@@ -279,13 +279,9 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let sample = calendar.iter().chain(pending).step_by(step);
         let mut times: Vec<_> = sample.map(|event| event.key.time_value()).collect();
         times.sort_unstable_by(f64::total_cmp);
-        let Some(&first) = times.first() else { return f64::INFINITY };
-        let events = EVENTS_FIRST.max(self.lps.len() / 2).min(count / 2);
-        // Of many events with the first time, as many will be due in a window as of the others.
-        let later = &times[times.partition_point(|&time| time <= first)..];
-        let place = [events / step, later.len() * events / count];
-        let due = [times.get(place[0]), later.get(place[1])].into_iter().flatten();
-        let some = due.map(|time| time - first);
+        let Some(first) = times.first() else { return f64::INFINITY };
+        let events = EVENTS_FIRST.max(self.lps.len() / 2);
+        let some = times.iter().skip(events.min(count / 2) / step).map(|time| time - first);
         let lookahead = || Some(shared.admission.lookahead()).filter(|&lookahead| lookahead > 0.0);
         let width = some.into_iter().find(|width| *width > 0.0).or_else(lookahead);
         width.unwrap_or(f64::INFINITY)
