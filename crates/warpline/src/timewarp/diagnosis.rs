@@ -116,11 +116,16 @@ impl Evidence<'_> {
     fn waiting(&self) -> Option<String> {
         let total = self.total();
         let idle = total.idle_turns as f64 / total.turns.max(1) as f64;
+        let why = if 2 * total.full_turns > total.idle_turns {
+            "they had as many uncommitted ones as they may keep, because another worker was behind \
+             or because events take less time than GVT; try --engine auto"
+        } else {
+            "few LPs have events at the same time, or a --window, a time barrier or the throttle \
+             holds workers back; use fewer workers"
+        };
         (self.is_parallel() && idle > IDLE_MUCH && total.committed > EVENTS_MIN).then(|| {
             format!(
-                "workers found no event that they may handle in {:.0} % of their turns: few LPs \
-                 have events at the same time, or a --window, a time barrier or the throttle holds \
-                 workers back; use fewer workers",
+                "workers found no event that they may handle in {:.0} % of their turns: {why}",
                 100.0 * idle
             )
         })
@@ -212,7 +217,9 @@ mod tests {
         says(&[good.clone(), good.clone(), good.clone()], "share 2 cores");
         says(&[Statistics { cancelbacks: 5, ..good.clone() }, good.clone()], "--memory");
         let idle = Statistics { idle_turns: 990, ..good.clone() };
-        says(&[idle.clone(), idle], "found no event");
+        says(&[idle.clone(), idle.clone()], "few LPs have events");
+        let full = Statistics { full_turns: 500, ..idle };
+        says(&[full.clone(), full], "uncommitted ones");
         let mail = Statistics { received: 500_000, ..good };
         says(&[mail.clone(), mail], "another worker");
     }

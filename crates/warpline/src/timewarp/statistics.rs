@@ -19,6 +19,8 @@ pub(super) struct Statistics {
     pub(super) outputs: u64,
     /// Turns without an event to handle.
     pub(super) idle_turns: u64,
+    /// Of these, those with as many uncommitted events as the worker may keep.
+    pub(super) full_turns: u64,
     /// States that were copied, where not every event has a copy.
     pub(super) copied: u64,
     /// Events handled again to come from a copy to the state that was needed.
@@ -45,9 +47,10 @@ impl Statistics {
     }
 
     /// Counts a turn, in which events were handled or none.
-    pub(super) fn count_turn(&mut self, worked: bool) {
+    pub(super) fn count_turn(&mut self, worked: bool, is_full: bool) {
         self.turns += 1;
         self.idle_turns += u64::from(!worked);
+        self.full_turns += u64::from(!worked && is_full);
     }
 
     /// Events processed, events rolled back, and rollbacks, since this was last asked.
@@ -104,6 +107,7 @@ impl Statistics {
         self.received += other.received;
         self.outputs += other.outputs;
         self.idle_turns += other.idle_turns;
+        self.full_turns += other.full_turns;
         self.copied += other.copied;
         self.coasted += other.coasted;
         self.turns += other.turns;

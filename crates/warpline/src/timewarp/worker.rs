@@ -141,7 +141,7 @@ impl<'r, M: Model> TimeWarpWorker<'r, M> {
         );
         self.end_batch();
         let worked = handled > 0;
-        self.statistics.count_turn(worked);
+        self.statistics.count_turn(worked, self.flow.is_full());
         self.show_progress();
         self.send_mail(worked);
         self.request_gvt_if_due(worked);
