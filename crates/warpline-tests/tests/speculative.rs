@@ -229,22 +229,29 @@ fn adversarial_models_waste_a_bounded_amount() {
 fn a_beginning_without_a_scale() {
     let (exponential, whole): (Next, Next) =
         (|rng, lps| (rng.lp(lps), rng.exponential(1e-9)), |rng, lps| (rng.lp(lps), 1e-9));
-    let first_events = 4 * 2048;
-    // How many of a hundred first events may be handled one by one: where delays differ, a window
-    // may be too wide for a while, too.
-    let cases = [(exponential, None, 400), (whole, None, 13), (whole, Some(1e-9), 0)];
-    for ((next, lookahead, part), workers) in
-        cases.into_iter().flat_map(|case| [(case, 1), (case, 2)])
+    // How many may be handled one by one, of this number of first events. Where delays differ, a
+    // window may be too wide for a while, too.
+    type Most = fn(u64) -> u64;
+    let cases: [(Next, Option<f64>, Most); 3] = [
+        (exponential, None, |_| u64::MAX),
+        (whole, None, |first| first / 16 + 64),
+        (whole, Some(1e-9), |_| 0),
+    ];
+    let sizes = [(64, 1e-6, 1), (64, 1e-6, 2), (2048, 1e-7, 1), (2048, 1e-7, 2)];
+    for ((next, lookahead, most), (lps, end, workers)) in
+        cases.into_iter().flat_map(|case| sizes.map(|size| (case, size)))
     {
-        let sound = || HookedPhold { lookahead, blocking: u64::MAX, ..HookedPhold::sound(2048) };
+        let sound = || HookedPhold { lookahead, blocking: u64::MAX, ..HookedPhold::sound(lps) };
         let model = || HookedPhold { next, first: 0.0, ..sound() };
-        let expected = sequential(model()).end(1e-7).run().expect("a sound model");
-        let report = watchdog::run(speculative(model(), workers, Width::Auto).end(1e-7));
+        let expected = sequential(model()).end(end).run().expect("a sound model");
+        let report = watchdog::run(speculative(model(), workers, Width::Auto).end(end));
         let report = report.expect("a sound model");
         assert_eq!(report.digest, expected.digest, "{workers} workers");
         let mut counters = report.details.counters.iter();
         let (_, alone) = counters.find(|(name, _)| *name == "events_one_by_one").expect("counted");
-        let most = part * first_events / 100;
-        assert!(*alone <= most, "{workers} workers, {lookahead:?}: {alone} of {most}");
+        let committed = report.committed_events;
+        assert!(8 * alone < committed, "{workers} workers: {alone} of {committed}");
+        let most = most(u64::from(4 * lps));
+        assert!(*alone <= most, "{lps} LPs, {workers} workers, {lookahead:?}: {alone} of {most}");
     }
 }

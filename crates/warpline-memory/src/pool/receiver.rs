@@ -81,6 +81,7 @@ impl<'a> ReceiverPool<'a> {
 }
 
 impl PoolSide for ReceiverPool<'_> {
+    // Not inlined, nor is `release`: a lock takes registers, and the other pools take none.
     #[inline(never)]
     fn acquire(&mut self, to: usize) -> Option<u32> {
         if to == self.me
