@@ -120,7 +120,7 @@ def on_the_fly(bench: Bench) -> dict[str, list[Row]]:
     """Instructions of on-the-fly fossil collection (valgrind): `on-the-fly-instructions`."""
     more = ["more than with `partitioned`"]
     for run, ends in ((W1, (150, 50)), (W2, (15, 5))):
-        case = f"{run} {TIME_WARP} 2 --in-turn --pool partitioned"
-        block, fly = (per_event(bench, f"{case}{how}", *ends) for how in ("", ":on-the-fly"))
+        flags = f"{TIME_WARP} 2 --in-turn --pool partitioned"
+        block, fly = (per_event(bench, run, flags + how, ends) for how in ("", ":on-the-fly"))
         more.append(f"{100 * (fly / block - 1):.0f} %")
     return {"on-the-fly-instructions": [more]}
