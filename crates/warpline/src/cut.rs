@@ -90,9 +90,10 @@ impl<L: LogicalProcess, E> Cut<L, E> {
         at: impl Fn(&E) -> LpId,
     ) -> Parts<L, F> {
         let workers = directory.workers_here();
-        let mut parts: Vec<_> = (0..workers)
-            .map(|worker| {
-                let lps = Vec::with_capacity(directory.lps_of(worker).len());
+        let mut parts: Vec<_> = directory
+            .by_worker(self.lps)
+            .into_iter()
+            .map(|lps| {
                 // About as many as the others, and not the memory of all again and again.
                 let pending = Vec::with_capacity(self.pending.len() / workers);
                 Cut { lps, pending, log_end: self.log_end }
@@ -102,13 +103,6 @@ impl<L: LogicalProcess, E> Cut<L, E> {
             let local = directory.local(directory.place(id).worker);
             local.unwrap_or_else(|| unreachable!("PLACE-A: {id} is at another rank"))
         };
-        for (id, lp) in directory.ids().zip(self.lps) {
-            parts[worker(id)].lps.push(lp);
-        }
-        debug_assert!(
-            (0..workers).all(|worker| parts[worker].lps.len() == directory.lps_of(worker).len()),
-            "PLACE-A: a worker has not the LPs that are placed there"
-        );
         for event in self.pending {
             parts[worker(at(&event))].pending.push(event.into());
         }

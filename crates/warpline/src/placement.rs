@@ -15,7 +15,7 @@
 //! - **PLACE-A.** The LPs of one worker have the indices 0, 1, 2, ... in the order of their
 //!   numbers, so an index finds the LP in a vector that was filled in that order.
 
-use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
+use std::{borrow::Cow, fmt, mem, ops::Range, sync::Arc};
 
 use warpline_core::{Link, LpId, Model};
 use warpline_graph::weighted_blocks;
@@ -286,14 +286,53 @@ impl LpDirectory {
         here.map(|(index, _)| LpId::from_index(index))
     }
 
+    /// Whether each of this rank's workers has LPs behind all those of the one before.
+    fn is_in_blocks(&self) -> bool {
+        self.lps.windows(2).all(|pair| pair[0].last() < pair[1].first())
+    }
+
     /// Merges what this rank's workers have for each of their LPs, in the order of all LPs.
-    pub(crate) fn in_order<T>(&self, by_worker: impl IntoIterator<Item = Vec<T>>) -> Vec<T> {
+    pub(crate) fn in_order<T>(&self, mut by_worker: Vec<Vec<T>>) -> Vec<T> {
+        debug_assert_eq!(by_worker.len(), self.lps.len(), "a worker of another rank");
+        if self.is_in_blocks() {
+            // What the first one has stays where it is.
+            let count = by_worker.iter().map(Vec::len).sum::<usize>();
+            let mut parts = by_worker.iter_mut();
+            let mut in_order = parts.next().map(mem::take).unwrap_or_default();
+            in_order.reserve_exact(count - in_order.len());
+            parts.for_each(|part| in_order.append(part));
+            return in_order;
+        }
         let mut left: Vec<_> = by_worker.into_iter().map(Vec::into_iter).collect();
         let mut in_order = Vec::with_capacity(left.iter().map(ExactSizeIterator::len).sum());
         let next = |place: &LpPlace| left.get_mut(self.local(place.worker)?)?.next();
         in_order.extend(self.places.iter().filter_map(next));
         debug_assert!(left.iter().all(|left| left.len() == 0), "PLACE-A: an LP has no place");
         in_order
+    }
+
+    /// Divides what this rank has for each of its LPs, in their order, among its workers.
+    pub(crate) fn by_worker<T>(&self, mut in_order: Vec<T>) -> Vec<Vec<T>> {
+        let mut parts: Vec<_> = self.lps.iter().map(|_| Vec::new()).collect();
+        if self.is_in_blocks() {
+            // What the first one has stays where it is.
+            for (part, lps) in parts.iter_mut().zip(&self.lps).skip(1).rev() {
+                *part = in_order.split_off(in_order.len() - lps.len());
+            }
+            in_order.shrink_to_fit();
+            parts[0] = in_order;
+        } else {
+            for (part, lps) in parts.iter_mut().zip(&self.lps) {
+                part.reserve_exact(lps.len());
+            }
+            let here = self.places.iter().filter_map(|place| self.local(place.worker));
+            here.zip(in_order).for_each(|(worker, one)| parts[worker].push(one));
+        }
+        debug_assert!(
+            parts.iter().zip(&self.lps).all(|(part, lps)| part.len() == lps.len()),
+            "PLACE-A: a worker has not the LPs that are placed there"
+        );
+        parts
     }
 }
 
@@ -354,7 +393,27 @@ mod tests {
             }
         }
         assert_eq!(directory.find(LpId::new(9)), None);
-        let ids = (0..2).map(|local| directory.lps_of(local).to_vec());
+        let ids = vec![directory.lps_of(0).to_vec(), directory.lps_of(1).to_vec()];
         assert_eq!(directory.in_order(ids), [2, 3, 6, 7].map(LpId::new));
+    }
+
+    /// In blocks and in any other order, what is divided among workers is put together again.
+    #[test]
+    fn what_is_divided_is_put_together() {
+        let table = [2, 0, 0, 0, 0, 0, 2, 2, 0].into();
+        for placement in [Placement::default(), Placement::RoundRobin, Placement::Table(table)] {
+            for (workers, here) in [(1, 0..1), (3, 0..3), (9, 0..9), (12, 0..12), (4, 2..4)] {
+                if workers < 3 && matches!(placement, Placement::Table(_)) {
+                    continue;
+                }
+                let directory = LpDirectory::new(&Nine, 9, &placement, workers, here).unwrap();
+                let ids: Vec<_> = directory.ids().collect();
+                let parts = directory.by_worker(ids.clone());
+                for (worker, part) in parts.iter().enumerate() {
+                    assert_eq!(part, directory.lps_of(worker), "{placement:?}, {workers}");
+                }
+                assert_eq!(directory.in_order(parts), ids, "{placement:?}, {workers}");
+            }
+        }
     }
 }

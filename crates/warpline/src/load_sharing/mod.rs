@@ -101,18 +101,23 @@ impl LoadSharing {
     /// Called again and again during a stage, when it has committed events. Returns whether it is
     /// to end, so that LPs can move.
     pub(crate) fn look(&mut self, time: f64) -> bool {
-        let Some(loads) = &self.loads else { return false };
-        if self.is_due {
-            return true;
+        if !self.is_due && self.finds_cause(time) {
+            self.end_stage();
         }
+        self.is_due
+    }
+
+    /// Whether LPs are to move now, and not before.
+    fn finds_cause(&mut self, time: f64) -> bool {
+        debug_assert!(!self.is_due, "a cause was found");
+        let Some(loads) = &self.loads else { return false };
         let Some(began) = self.began else {
             self.began = Some(time);
             self.balancer.note_handover(time - self.asked);
             return false;
         };
         if let Balance::Randomly(_) = self.balance {
-            self.is_due = time > began + PERIOD_RANDOM;
-            return self.is_due;
+            return time > began + PERIOD_RANDOM;
         }
         let samples = loads.samples();
         let more = if self.samples == 0 { SAMPLES_FIRST } else { SAMPLES_MORE };
@@ -120,13 +125,12 @@ impl LoadSharing {
             return false;
         }
         self.samples = samples;
-        self.is_due = self.balancer.look(loads.unevenness(), 0.0, time);
-        self.is_due
+        self.balancer.look(loads.unevenness(), 0.0, time)
     }
 
     /// Ends the stage so that LPs can move.
-    #[cfg(test)]
-    pub(crate) const fn end_stage(&mut self) {
+    pub(crate) fn end_stage(&mut self) {
+        self.loads.iter().for_each(|loads| loads.request());
         self.is_due = true;
     }
 

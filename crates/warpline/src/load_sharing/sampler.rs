@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -32,6 +32,8 @@ pub(crate) fn is_suspicious(spent: Duration, usual: f64) -> bool {
 #[derive(Debug)]
 pub(crate) struct Loads {
     workers: Box<[CachePadded<Load>]>,
+    /// LPs are to move, so that what each of them has done is of use.
+    are_wanted: AtomicBool,
     gathered: Gathered,
 }
 
@@ -78,7 +80,19 @@ pub(crate) struct Measured {
 impl Loads {
     pub(super) fn new(workers: usize) -> Self {
         let workers = (0..workers).map(|_| CachePadded::default()).collect();
-        Self { workers, gathered: Gathered::default() }
+        Self { workers, are_wanted: AtomicBool::new(false), gathered: Gathered::default() }
+    }
+
+    /// The stage ends so that LPs can move: workers hand in what theirs have done.
+    pub(super) fn request(&self) {
+        // Ordering: Relaxed; workers look when all of them have met at the end of the stage.
+        self.are_wanted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether they are to.
+    pub(super) fn are_wanted(&self) -> bool {
+        // Ordering: Relaxed, see `request`.
+        self.are_wanted.load(Ordering::Relaxed)
     }
 
     /// How many windows each worker has measured, at the least.
@@ -193,10 +207,10 @@ impl<'l> Sampler<'l> {
         loads.workers[self.me].samples.store(self.samples, Ordering::Relaxed);
     }
 
-    /// Gives what was measured to whoever places the LPs of the next stage; `lps` are those of this
-    /// worker.
+    /// At the end of a stage: gives what was measured to whoever places the LPs of the next one, if
+    /// they are to move; `lps` are those of this worker.
     pub(crate) fn hand_in(&self, lps: &[LpId]) {
-        let Some(loads) = self.loads else { return };
+        let Some(loads) = self.loads.filter(|loads| loads.are_wanted()) else { return };
         debug_assert_eq!(lps.len(), self.spent.len(), "an LP was not measured");
         let spent = self.spent.iter().map(|&spent| f64::from(spent));
         loads.put(self.me, lps.iter().copied().zip(spent));
@@ -245,6 +259,9 @@ mod tests {
         samplers[1].add(FIRST, 3 * TEN);
         samplers[1].end_window();
         assert_eq!((loads.samples(), loads.unevenness()), (1, 60.0 * 2.0 / 90.0));
+        samplers[0].hand_in(&[LpId::new(0), LpId::new(2)]);
+        assert!(loads.take().is_empty(), "no LP is to move");
+        loads.request();
         samplers[0].hand_in(&[LpId::new(0), LpId::new(2)]);
         samplers[1].hand_in(&[LpId::new(1)]);
         let of = |worker, load| Measured { worker, load };

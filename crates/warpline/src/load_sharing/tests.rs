@@ -39,7 +39,8 @@ fn play(
                 break;
             }
         }
-        for (worker, list) in lists.iter().enumerate() {
+        // Red, as nothing moves, if the end of a stage does not request it.
+        for (worker, list) in lists.iter().enumerate().filter(|_| loads.are_wanted()) {
             loads.put(worker, list.iter().map(|&lp| (LpId::from_index(lp), load(lp, time))));
         }
     }
