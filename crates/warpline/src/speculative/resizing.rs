@@ -24,7 +24,7 @@ use super::{
     one_by_one::{OneByOne, Until},
     resize::Reason,
     sending::Opened,
-    width::Counts,
+    width::{Counts, events_first},
     words::Word,
     worker::SpeculativeWorker,
 };
@@ -36,9 +36,8 @@ use crate::{
     sync::Ordering,
 };
 
-/// The base width is such that a worker's first window has about this number of events, or half as
-/// many as it has LPs.
-const EVENTS_FIRST: usize = 64;
+/// If all events have one time, at least this number is handled one by one before the first window.
+const BLIND_LEAST: u64 = 64;
 /// Events whose times are looked at for that.
 const SAMPLE: usize = 4096;
 /// If all events have one time, this part of them is handled one by one, to see when what they send
@@ -280,7 +279,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let mut times: Vec<_> = sample.map(|event| event.key.time_value()).collect();
         times.sort_unstable_by(f64::total_cmp);
         let Some(first) = times.first() else { return f64::INFINITY };
-        let events = EVENTS_FIRST.max(self.lps.len() / 2);
+        let events = events_first(self.lps.len());
         let some = times.iter().skip(events.min(count / 2) / step).map(|time| time - first);
         let lookahead = || Some(shared.admission.lookahead()).filter(|&lookahead| lookahead > 0.0);
         let width = some.into_iter().find(|width| *width > 0.0).or_else(lookahead);
@@ -298,7 +297,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     ) -> ControlFlow<(), u64> {
         // Ordering: Relaxed; a barrier lies before.
         let all = self.shared().resize.pending.load(Ordering::Relaxed);
-        let mut events = (all / BLIND_PART).max(EVENTS_FIRST as u64);
+        let mut events = (all / BLIND_PART).max(BLIND_LEAST);
         loop {
             let next = self.handle_one_by_one(pending, events, monitor)?;
             let width = f64::from_bits(self.meet(self.first_width(pending).to_bits())?);

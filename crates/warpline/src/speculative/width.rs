@@ -36,7 +36,7 @@ const EVENTS_FINE: i64 = 3;
 const EVENTS_PER_LP: i64 = 2;
 /// A search begins at the width at which a window of a worker has this number of events, or half as
 /// many as the worker has LPs, if the width in force is this number of levels away from it.
-const EVENTS_FIRST: i64 = 64;
+const EVENTS_FIRST: usize = 64;
 const FAR: i32 = 4;
 const WINDOWS_ENOUGH: i64 = 256;
 /// Windows in a row that have fewer events than this are sparse.
@@ -58,6 +58,11 @@ fn slots_of(level: i32, exponent: i32, most: u64) -> Option<u64> {
         _ => return None,
     };
     (slots <= most).then_some(slots)
+}
+
+/// How many events of a worker with this number of LPs a window has where a search begins.
+pub(super) fn events_first(lps: usize) -> usize {
+    EVENTS_FIRST.max(lps / 2)
 }
 
 /// What is being measured.
@@ -289,7 +294,7 @@ impl WidthControl {
 
     /// How many levels windows with this number of events are away from where a search begins.
     fn levels_to_first(&self, events: f64) -> i32 {
-        let first = EVENTS_FIRST.max(self.lps / 2) as f64;
+        let first = events_first(self.lps as usize) as f64;
         (2.0 * (first / events.max(1.0)).log2()).round() as i32
     }
 

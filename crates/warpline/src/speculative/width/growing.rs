@@ -3,20 +3,29 @@
 //!
 //! The events that are pending at the start tell how wide windows should be in a model that goes on
 //! as it begins. Where each event soon sends dozens of others, windows of that width have far too
-//! many, and are given up when most of a short run could have been over. So it is where few events
-//! are pending; with many, a model goes on as it begins, and the other grid would take longer than
-//! it gains. Called at the start and by [`decide`](WidthControl::decide).
+//! many, and are given up when most of a short run could have been over. That is so where few
+//! events are pending. With many, the first window is half as wide as was guessed, and tells
+//! whether that wastes too much already: the search, which goes to wider windows first, would find
+//! out after most of a short run. (PHOLD without a lookahead, 65 536 LPs, a run of 70 ms: 1.7 times
+//! as fast. Still narrower first windows need another grid soon, and take up to a tenth of a run
+//! with a million pending events.) Called at the start and by [`decide`](WidthControl::decide).
 
-use super::{EVENTS_FIRST, WidthControl};
+use super::{WidthControl, events_first};
 
-/// The level of the first window, and the highest one that is reached by growing: both fit one
-/// grid.
+/// The level of the first window where few events are pending, and where many are; and the highest
+/// one that is reached by growing.
 const FIRST: i32 = -7;
+const FIRST_OF_MANY: i32 = -2;
 const LAST: i32 = -1;
 /// Levels from a window to the next one.
 const STEP: i32 = 2;
 /// Fewer pending events of a worker than this are few.
 const PENDING_FEW: u64 = 2048;
+/// A window wastes much if this part of its events is handled again; and the same if it has fewer
+/// events than that number, of which a larger part may be late by chance.
+const WASTE: i64 = 16;
+const WASTE_OF_FEW: i64 = 4;
+const EVENTS_FEW: i64 = 512;
 
 /// The counts when a window was over: events that stand, and those that were handled again.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +36,12 @@ pub(in crate::speculative) struct Counts {
 
 impl WidthControl {
     /// A stage begins, with this number of pending events of a worker. If its windows are not known
-    /// from before, they may grow from here; if they grew in the stage before, they go on, from
-    /// counts of their own: each stage counts replayed events anew.
+    /// from before, they grow from here; if they grew in the stage before, they go on, from counts
+    /// of their own: each stage counts replayed events anew.
     pub(in crate::speculative) fn begin(&mut self, pending: u64, is_known: bool, now: Counts) {
-        if !is_known && pending < PENDING_FEW && !self.is_fixed {
-            (self.level, self.growing) = (FIRST, Some(now));
+        if !is_known && !self.is_fixed {
+            let first = if pending < PENDING_FEW { FIRST } else { FIRST_OF_MANY };
+            (self.level, self.growing) = (first, Some(now));
         } else if let Some(before) = &mut self.growing {
             *before = now;
         }
@@ -42,20 +52,23 @@ impl WidthControl {
         let events = now.standing - before.standing;
         let replayed = now.replayed - before.replayed;
         debug_assert!(events >= 0, "fewer events stand than before");
-        let is_wasteful = 4 * replayed as i64 > events.max(16);
-        let is_enough = 2 * events >= EVENTS_FIRST.max(self.lps / 2);
+        let part = if events < EVENTS_FEW { WASTE_OF_FEW } else { WASTE };
+        let is_wasteful = part * replayed as i64 > events.max(16);
+        let is_enough = 2 * events >= events_first(self.lps as usize) as i64;
         let found = match self.level {
             level if is_wasteful => level - STEP,
             // As wide as was guessed.
             LAST.. => 0,
-            level if is_enough => level,
+            // (With half of what was guessed, so many events are no news.)
+            level if is_enough && level != FIRST_OF_MANY => level,
             level => {
                 (self.level, self.growing) = (level + STEP, Some(now));
                 return;
             }
         };
-        // The search goes on from here.
+        // The search goes on from here, to narrower ones first if these waste much.
         (self.base, self.growing) = (found, None);
+        self.direction = if is_wasteful { -1 } else { 1 };
         self.go_to(found);
     }
 }
@@ -75,9 +88,10 @@ mod tests {
     }
 
     /// A control that grows through windows with this number of events for each unit of width, of
-    /// which a part is handled again. Returns the level at which its search begins.
-    fn ends_at(density: f64, waste: f64) -> i32 {
-        let mut control = begun(PENDING_FEW - 1);
+    /// which a part is handled again. Returns the level at which its search begins, and whether
+    /// that goes up or down.
+    fn ends_at(pending: u64, density: f64, waste: f64) -> (i32, i32) {
+        let mut control = begun(pending);
         let (mut standing, mut replayed) = (BEFORE.standing as f64, BEFORE.replayed as f64);
         control.choose_grid();
         while control.growing.is_some() {
@@ -90,17 +104,26 @@ mod tests {
             control.decide(standing as i64, replayed as u64, || 0.0);
         }
         assert_eq!(control.base, control.level, "the search begins elsewhere: {control:?}");
-        control.base
+        (control.base, control.direction)
     }
 
     #[test]
     fn windows_grow_until_they_have_enough_or_waste() {
-        assert_eq!(ends_at(500.0, 0.0), 0, "what was guessed from pending events");
-        assert_eq!(ends_at(10.0, 0.0), 0, "few events are no reason to grow further");
-        assert_eq!(ends_at(1_600.0, 0.0), -5, "each event sends many");
-        assert_eq!(ends_at(100_000.0, 0.0), FIRST, "the first window has enough");
-        assert!(begun(PENDING_FEW).growing.is_none(), "many events tell how wide they should be");
-        assert_eq!(ends_at(500.0, 0.5), FIRST - STEP, "the first one wastes, so it was too wide");
+        let few = |density, waste| ends_at(PENDING_FEW - 1, density, waste).0;
+        assert_eq!(few(500.0, 0.0), 0, "what was guessed from pending events");
+        assert_eq!(few(10.0, 0.0), 0, "few events are no reason to grow further");
+        assert_eq!(few(1_600.0, 0.0), -5, "each event sends many");
+        assert_eq!(few(100_000.0, 0.0), FIRST, "the first window has enough");
+        assert_eq!(few(500.0, 0.5), FIRST - STEP, "the first one wastes, so it was too wide");
+        assert_eq!(few(500.0, 0.2), 0, "few events, so that is chance");
+    }
+
+    /// Where many events are pending, the first window tells whether they are too wide.
+    #[test]
+    fn many_events_tell_whether_windows_waste() {
+        assert_eq!(ends_at(PENDING_FEW, 800.0, 0.0), (0, 1), "what was guessed");
+        assert_eq!(ends_at(PENDING_FEW, 8_000.0, 0.05), (0, 1), "little is wasted");
+        assert_eq!(ends_at(PENDING_FEW, 8_000.0, 0.1), (FIRST_OF_MANY - STEP, -1), "too much");
     }
 
     /// A stage that was interrupted after its first window, and the one that goes on there.
