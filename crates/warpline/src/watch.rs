@@ -45,9 +45,9 @@ pub(crate) type Observer<'a> = Box<dyn FnMut(&Progress) -> ControlFlow<()> + Sen
 /// What an engine tells of itself, beside the progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Hint {
-    /// The run begins with about this number of events for each worker, and with about this number
-    /// in a window of a given width.
-    Pending { events: u64, window: Option<u64> },
+    /// The run begins with about this number of events for each worker. If windows have a given
+    /// width, each has about so many of them, and there are so many windows before the end.
+    Pending { events: u64, window: Option<(u64, u64)> },
     /// Of an engine with windows: the events per second of a worker while it handles events and
     /// does nothing else, if that is measured; and about how many it has pending.
     Windows { handling: Option<f64>, pending: u64 },

@@ -101,10 +101,9 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
         self.watch.timeline.as_ref()?.lend(rank, worker)
     }
 
-    /// The run begins, and the worker has this number of pending events, and about this number in
-    /// a window, if that is known.
+    /// The run begins, and the worker has so many events: see [`Hint::Pending`].
     #[cold]
-    pub(crate) fn note_pending(&mut self, events: u64, window: Option<u64>) {
+    pub(crate) fn note_pending(&mut self, events: u64, window: Option<(u64, u64)>) {
         let progress = self.progress(self.now);
         if self.watch.ends_stage(&progress, Hint::Pending { events, window }) {
             // Ordering: Relaxed, as below.

@@ -104,12 +104,13 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
             stray = self.empty_calendar(&mut pending).or(stray);
         }
         let (count, mut first) = self.survey(&pending);
-        if is_start && shared.cut.is_none() {
-            monitor.note_pending(count, None);
-        }
         shared.resize.pending.fetch_add(count, Ordering::Relaxed);
         shared.resize.owned.fetch_add(self.owned_by(&pending), Ordering::Relaxed);
         first = self.meet(first)?;
+        if is_start && shared.cut.is_none() {
+            let all = shared.resize.pending.load(Ordering::Relaxed);
+            monitor.note_pending(all / shared.workers() as u64, None);
+        }
         let is_wrong = self.sender.me == 0 && !shared.resize.is_complete(shared.words.committed());
         self.count_anew();
         if is_blind && is_one_by_one {

@@ -154,7 +154,8 @@ where
             }
         });
         let calendar = &self.sender.calendar;
-        let window = calendar.most_of_a_window().map(|events| events as u64);
+        let windows = self.shared.grid.window(self.shared.common.end);
+        let window = calendar.most_of_a_window().map(|events| (events as u64, windows));
         monitor.note_pending(calendar.len() as u64, window);
     }
 

@@ -21,10 +21,10 @@ fn with_pending(events: u64) -> Hint {
 /// (Red without `with_wider`, or where `note_pending` does not look at the window.)
 #[test]
 fn windows_of_few_events_become_wider() {
-    let first = |wider, events, window| {
+    let first = |wider, events, window: Option<u64>| {
         let mut choice = choice().with_wider(wider);
         choice.begin_stage();
-        choice.note(Hint::Pending { events, window });
+        choice.note(Hint::Pending { events, window: window.map(|events| (events, 1 << 20)) });
         choice.look(&progress(1e-3, 0.0, 1e6));
         choice.begin_stage()
     };
@@ -50,6 +50,28 @@ fn few_events_need_no_windows() {
     named.begin_stage();
     named.note(with_pending(0));
     assert!(!named.look(&progress(1e-3, 0.0, 1e6)));
+}
+
+/// Nor where there are few for the number of LPs; and where windows are narrow, no wider ones begin
+/// if a run is over when each LP has handled a few. (Red if `note_pending` asks for less, and if
+/// windows wait that have enough events: they would begin at once.)
+#[test]
+fn many_lps_need_many_events() {
+    let begins = |lps, events, window| {
+        let mut choice = choice().with_wider(Some(2));
+        choice.note_lps(lps, 8);
+        choice.begin_stage();
+        choice.note(Hint::Pending { events, window });
+        choice.look(&progress(1e-3, 0.0, 1e6));
+        (choice.begin_stage(), choice.waiting.is_some())
+    };
+    assert_eq!(begins(300_000, 3_000, None), (0, false));
+    assert_eq!(begins(300_000, 2_000, None), (1, true), "hardly one LP in 64 has one");
+    assert_eq!(begins(300_000, 150_000, Some((15_000, 50))), (2, false));
+    assert_eq!(begins(300_000, 150_000, Some((15_000, 30))), (1, false), "the run is short");
+    assert_eq!(begins(300_000, 150_000, Some((20_000, 20))), (0, false), "windows are wide");
+    assert_eq!(begins(300_000, 1_000, Some((100, 30))), (1, true), "it may grow");
+    assert_eq!(begins(300_000, 150_000, Some((15_000, u64::MAX))), (2, false), "it has no end");
 }
 
 /// Windows that had few events at the start begin when they have enough, if that is soon; and the
