@@ -389,12 +389,15 @@ impl Sums {
             let before = if place == 0 { "; million events/s: " } else { ", " };
             text += &format!("{before}{} {:.1}", candidates[number], rate / 1e6);
         }
-        let (trials, cost) = (choice.trials(), 100.0 * choice.share_of_trials());
-        let trials = counted(trials as usize, "trial");
-        text += &format!("; {trials} took {cost:.1} % of the time");
-        if let Some(cost) = choice.cost_of_untried() {
-            text += &format!(" (a trial would probably have lost {:.1} ms)", 1e3 * cost);
-        }
+        let (trials, cost) = (choice.trials() as usize, 100.0 * choice.share_of_trials());
+        let counted = counted(trials, "trial");
+        text += &match choice.cost_of_untried().map(|cost| 1e3 * cost) {
+            Some(cost) => format!("; no trial, because one would probably have lost {cost:.1} ms"),
+            None if trials == 0 => "; no trial".to_owned(),
+            // (A trial that wins loses nothing.)
+            None if cost < 0.05 => format!("; {counted} lost no time"),
+            None => format!("; {counted} took {cost:.1} % of the time"),
+        };
         text
     }
 }
