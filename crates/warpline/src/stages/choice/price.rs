@@ -20,9 +20,9 @@ pub(super) const HANDOVER_BYTE: f64 = 0.4e-9;
 /// had not committed anything.)
 const START_EACH: f64 = 200e-6;
 
-/// Where not one in this number of LPs has a pending event, the first trial may lose no more than
-/// others: it moves all of them, for windows that are probably as good as empty. (300 000 LPs with
-/// 300 events: trials took 4 to 6 % of runs of a second, and none won.)
+/// Where not one in this number of LPs has a pending event, no windows begin the run, and the first
+/// trial may lose no more than others: it moves all of them, for windows that are probably as good
+/// as empty. (300 000 LPs with 300 events: trials took 4 to 6 % of runs of a second, and none won.)
 pub(super) const SPARSE: usize = 64;
 
 impl Choice {
