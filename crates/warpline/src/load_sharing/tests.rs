@@ -40,8 +40,10 @@ fn play(
             }
         }
         // Red, as nothing moves, if the end of a stage does not request it.
-        for (worker, list) in lists.iter().enumerate().filter(|_| loads.are_wanted()) {
-            loads.put(worker, list.iter().map(|&lp| (LpId::from_index(lp), load(lp, time))));
+        if loads.are_wanted() {
+            for (worker, list) in lists.iter().enumerate() {
+                loads.put(worker, list.iter().map(|&lp| (LpId::from_index(lp), load(lp, time))));
+            }
         }
     }
     (seen, sharing.statistics())

@@ -394,8 +394,8 @@ impl Sums {
         text += &match choice.cost_of_untried().map(|cost| 1e3 * cost) {
             Some(cost) => format!("; no trial, because one would probably have lost {cost:.1} ms"),
             None if trials == 0 => "; no trial".to_owned(),
-            // (A trial that wins loses nothing.)
-            None if cost < 0.05 => format!("; {counted} lost no time"),
+            // (A trial that wins costs nothing.)
+            None if cost < 0.05 => format!("; {counted} took hardly any time"),
             None => format!("; {counted} took {cost:.1} % of the time"),
         };
         text
