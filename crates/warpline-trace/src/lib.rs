@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `writer` | packets, made of a recording |
 //! | `packets` | the parts of Perfetto's format that are written |
+//! | `fields` | fields of messages, as protocol buffers have them |
 //!
 //! # Example
 //!
@@ -63,6 +64,7 @@
 
 #![forbid(unsafe_code)]
 
+mod fields;
 mod packets;
 mod writer;
 

@@ -15,12 +15,14 @@ use std::{
     ops::Range,
 };
 
-use prost::Message;
 use warpline::timeline::{Arrow, Cause, Gauge, Phase, Recording, Span, Track};
 
-use crate::packets::{
-    CounterDescriptor, DebugAnnotation, InternedData, NAMES_ANEW, NAMES_USED, Name,
-    ProcessDescriptor, ThreadDescriptor, Trace, TracePacket, TrackDescriptor, TrackEvent, Type,
+use crate::{
+    fields::{Fields, Message},
+    packets::{
+        CounterDescriptor, DebugAnnotation, InternedData, NAMES_ANEW, NAMES_USED, Name,
+        ProcessDescriptor, ThreadDescriptor, Trace, TracePacket, TrackDescriptor, TrackEvent, Type,
+    },
 };
 
 /// Packets that are written at once.
@@ -108,8 +110,7 @@ impl Writer<'_> {
     fn write_packets(&mut self) -> io::Result<()> {
         let packet = std::mem::take(&mut self.packets);
         self.bytes.clear();
-        // A vector takes all there is.
-        let _ = Trace { packet }.encode(&mut self.bytes);
+        Trace { packet }.write(&mut Fields(&mut self.bytes));
         self.out.write_all(&self.bytes)
     }
 
@@ -177,8 +178,8 @@ impl Writer<'_> {
 
     /// A rank: GVT, the engines that the run changed between, and what is there.
     fn process(&mut self, recording: &Recording, first: &Track, run: &str) -> io::Result<u64> {
-        let process_name = Some(format!("rank {}: {run}", first.rank));
-        let process = ProcessDescriptor { pid: Some(pid(first)), process_name };
+        let process_name = format!("rank {}: {run}", first.rank);
+        let process = ProcessDescriptor { pid: pid(first), process_name };
         let process =
             self.track(TrackDescriptor { process: Some(process), ..TrackDescriptor::default() })?;
         self.gvt(process, first)?;
@@ -191,13 +192,13 @@ impl Writer<'_> {
 
     fn counter(&mut self, parent: u64, name: &str) -> io::Result<u64> {
         let (name, parent_uuid) = (Some(name.to_owned()), Some(parent));
-        let counter = Some(CounterDescriptor { unit_name: None });
+        let counter = Some(CounterDescriptor);
         self.track(TrackDescriptor { name, parent_uuid, counter, ..TrackDescriptor::default() })
     }
 
     fn value(&mut self, track: u64, at: u64, value: f64) -> io::Result<()> {
         let (track_uuid, double_counter_value) = (Some(track), Some(value));
-        let r#type = Some(Type::Counter as i32);
+        let r#type = Some(Type::Counter);
         self.event(
             at,
             TrackEvent { r#type, track_uuid, double_counter_value, ..TrackEvent::default() },
@@ -227,7 +228,7 @@ impl Writer<'_> {
         debug_annotations: Vec<DebugAnnotation>,
     ) -> io::Result<()> {
         let event = TrackEvent {
-            r#type: Some(Type::SliceBegin as i32),
+            r#type: Some(Type::SliceBegin),
             name_iid: Some(self.name(name)?),
             track_uuid: Some(track),
             debug_annotations,
@@ -238,7 +239,7 @@ impl Writer<'_> {
     }
 
     fn end(&mut self, track: u64, at: u64, arguments: Vec<DebugAnnotation>) -> io::Result<()> {
-        let (track_uuid, r#type) = (Some(track), Some(Type::SliceEnd as i32));
+        let (track_uuid, r#type) = (Some(track), Some(Type::SliceEnd));
         let debug_annotations = arguments;
         self.event(
             at,
@@ -280,9 +281,9 @@ impl Writer<'_> {
         track: &Track,
         [mut begins, mut ends]: [&[((usize, usize), u64)]; 2],
     ) -> io::Result<()> {
-        let thread_name = Some(format!("worker {}", track.worker));
-        let tid = Some((i64::from(pid(track)) << 20) + track.worker as i64 + 1);
-        let thread = Some(ThreadDescriptor { pid: Some(pid(track)), tid, thread_name });
+        let thread_name = format!("worker {}", track.worker);
+        let tid = (i64::from(pid(track)) << 20) + track.worker as i64 + 1;
+        let thread = Some(ThreadDescriptor { pid: pid(track), tid, thread_name });
         let own = self.track(TrackDescriptor { thread, ..TrackDescriptor::default() })?;
         // PERFETTO-A.
         let mut open: Vec<usize> = Vec::new();
@@ -296,7 +297,7 @@ impl Writer<'_> {
                 (take_flows(&mut begins, place), take_flows(&mut ends, place));
             let kind = if span.phase.is_some() { Type::SliceBegin } else { Type::Instant };
             let event = TrackEvent {
-                r#type: Some(kind as i32),
+                r#type: Some(kind),
                 name_iid: Some(self.name(&name_of(span.phase))?),
                 track_uuid: Some(own),
                 debug_annotations: arguments_at_begin(span),
@@ -365,15 +366,15 @@ fn pid(track: &Track) -> i32 {
 }
 
 fn name(iid: u64, text: &str) -> Name {
-    Name { iid: Some(iid), name: Some(text.to_owned()) }
+    Name { iid, name: text.to_owned() }
 }
 
 fn number((iid, _): (u64, &str), value: u64) -> DebugAnnotation {
-    DebugAnnotation { name_iid: Some(iid), uint_value: Some(value), double_value: None }
+    DebugAnnotation { name_iid: iid, uint_value: Some(value), double_value: None }
 }
 
 fn time_argument(time: f64) -> DebugAnnotation {
-    DebugAnnotation { name_iid: Some(VIRTUAL_TIME.0), uint_value: None, double_value: Some(time) }
+    DebugAnnotation { name_iid: VIRTUAL_TIME.0, uint_value: None, double_value: Some(time) }
 }
 
 fn arguments_at_begin(span: &Span) -> Vec<DebugAnnotation> {

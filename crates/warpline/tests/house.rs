@@ -47,8 +47,6 @@ const DOUBLES: &[(&str, &str)] = &[
     ("num-bigint", "num-rational"),
     ("r-efi", "getrandom, on systems without an operating system"),
     ("syn", "macros that have not moved to 3 yet"),
-    ("thiserror", "protobuf"),
-    ("thiserror-impl", "protobuf"),
 ];
 
 /// Words that stay as they are although they are British: the file they are in, and why.

@@ -1,9 +1,10 @@
-//! A trace, read back: the wire format by the crate `protobuf`, which has no part in writing it,
-//! and the fields by the numbers in Perfetto's `.proto` files.
+//! A trace, read back: the wire format by the decoder of `micropb`, and the fields by the numbers
+//! in Perfetto's `.proto` files. Nothing here comes from the code that writes traces, which uses
+//! the encoder of the same library.
 
 use std::collections::BTreeMap;
 
-use protobuf::{CodedInputStream, rt::WireType};
+use micropb::{PbDecoder, Presence, WIRE_TYPE_I64, WIRE_TYPE_LEN, WIRE_TYPE_VARINT};
 
 /// A field of a message.
 #[derive(Clone, Debug)]
@@ -17,16 +18,20 @@ struct Fields(Vec<(u32, Field)>);
 
 impl Fields {
     fn read(bytes: &[u8]) -> Self {
-        let (mut input, mut fields) = (CodedInputStream::from_bytes(bytes), Vec::new());
-        while !input.eof().expect("readable") {
-            let tag = input.read_raw_varint32().expect("a tag");
-            let field = match WireType::new(tag & 7).expect("a wire type") {
-                WireType::Varint => Field::Number(input.read_uint64().expect("a number")),
-                WireType::Fixed64 => Field::Number(input.read_fixed64().expect("8 bytes")),
-                WireType::LengthDelimited => Field::Bytes(input.read_bytes().expect("bytes")),
-                other => panic!("no field of a trace is of type {other:?}"),
+        let (mut input, mut fields) = (PbDecoder::new(bytes), Vec::new());
+        while input.bytes_read() < bytes.len() {
+            let tag = input.decode_tag().expect("a tag");
+            let field = match tag.wire_type() {
+                WIRE_TYPE_VARINT => Field::Number(input.decode_varint64().expect("a number")),
+                WIRE_TYPE_I64 => Field::Number(input.decode_fixed64().expect("8 bytes")),
+                WIRE_TYPE_LEN => {
+                    let mut bytes = Vec::new();
+                    input.decode_bytes(&mut bytes, Presence::Explicit).expect("bytes");
+                    Field::Bytes(bytes)
+                }
+                other => panic!("no field of a trace is of type {other}"),
             };
-            fields.push((tag >> 3, field));
+            fields.push((tag.field_num(), field));
         }
         Self(fields)
     }
