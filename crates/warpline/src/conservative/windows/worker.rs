@@ -299,7 +299,8 @@ where
         let measures = sampler.measures(tally.windows);
         let leaves_cut = shared.common.settings.leaves_cut;
         while *at < schedule.len() && (!monitor.cuts_off() || leaves_cut) {
-            let group = schedule.group(*at, |item| schedule::event(bucket, item).key);
+            let key = |item| schedule::event(bucket, item).key;
+            let group = schedule.group(*at, key, lps);
             *at += group.len();
             let (local, began) = (by_lp::local(group[0]), measures.then(Instant::now));
             let lp = &mut lps[local.index()];
