@@ -24,7 +24,7 @@ use super::{
     one_by_one::{OneByOne, Until},
     resize::Reason,
     sending::Opened,
-    width::{Counts, events_first},
+    width::{Counts, events_first_of},
     words::Word,
     worker::SpeculativeWorker,
 };
@@ -253,7 +253,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let Some(control) = &mut self.control else { return };
         let standing = shared.count_committed();
         if reason.has(Reason::START) {
-            let count = self.sender.calendar.len() + pending.len() as u64;
+            let count = self.sender.calendar.len() as usize + pending.len();
             let now = Counts { standing, replayed: self.tally.replayed };
             control.begin(count, shared.width_before.is_some(), now);
         }
@@ -280,8 +280,8 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let mut times: Vec<_> = sample.map(|event| event.key.time_value()).collect();
         times.sort_unstable_by(f64::total_cmp);
         let Some(first) = times.first() else { return f64::INFINITY };
-        let events = events_first(self.lps.len());
-        let some = times.iter().skip(events.min(count / 2) / step).map(|time| time - first);
+        let events = events_first_of(self.lps.len(), count);
+        let some = times.iter().skip(events / step).map(|time| time - first);
         let lookahead = || Some(shared.admission.lookahead()).filter(|&lookahead| lookahead > 0.0);
         let width = some.into_iter().find(|width| *width > 0.0).or_else(lookahead);
         width.unwrap_or(f64::INFINITY)

@@ -37,6 +37,8 @@ const EVENTS_PER_LP: i64 = 2;
 /// A search begins at the width at which a window of a worker has this number of events, or half as
 /// many as the worker has LPs, if the width in force is this number of levels away from it.
 const EVENTS_FIRST: usize = 64;
+/// But to no more than this part of what is pending, where that is much.
+const PENDING_PART: usize = 8;
 const FAR: i32 = 4;
 const WINDOWS_ENOUGH: i64 = 256;
 /// Windows in a row that have fewer events than this are sparse.
@@ -60,9 +62,16 @@ fn slots_of(level: i32, exponent: i32, most: u64) -> Option<u64> {
     (slots <= most).then_some(slots)
 }
 
-/// How many events of a worker with this number of LPs a window has where a search begins.
-pub(super) fn events_first(lps: usize) -> usize {
+/// How many events of a worker with this number of LPs a window has where a search begins, at most.
+fn events_first(lps: usize) -> usize {
     EVENTS_FIRST.max(lps / 2)
+}
+
+/// The same where this number of its events is pending: in a window of most of them, most of what
+/// they send would be late.
+pub(super) fn events_first_of(lps: usize, pending: usize) -> usize {
+    let part = if pending < growing::PENDING_FEW { pending / 2 } else { pending / PENDING_PART };
+    events_first(lps).min(part)
 }
 
 /// What is being measured.
@@ -127,6 +136,8 @@ pub(super) struct WidthControl {
     slots_most: u64,
     tiles: i64,
     lps: i64,
+    /// Events of a worker that were pending when the stage began.
+    pending: usize,
     events_max: i64,
 }
 
@@ -175,6 +186,7 @@ impl WidthControl {
             slots_most: SLOTS_MAX,
             tiles: tiles as i64,
             lps: lps as i64,
+            pending: 0,
             events_max: events_max as i64,
         }
     }
@@ -294,8 +306,9 @@ impl WidthControl {
 
     /// How many levels windows with this number of events are away from where a search begins.
     fn levels_to_first(&self, events: f64) -> i32 {
-        let first = events_first(self.lps as usize) as f64;
-        (2.0 * (first / events.max(1.0)).log2()).round() as i32
+        let most = events_first(self.lps as usize) as f64;
+        let least = events_first_of(self.lps as usize, self.pending) as f64;
+        (2.0 * (events.clamp(least.max(1.0), most) / events.max(1.0)).log2()).round() as i32
     }
 
     /// Lowers the cap if windows are large, and raises it after enough work.

@@ -20,7 +20,7 @@ const LAST: i32 = -1;
 /// Levels from a window to the next one.
 const STEP: i32 = 2;
 /// Fewer pending events of a worker than this are few.
-const PENDING_FEW: u64 = 2048;
+pub(super) const PENDING_FEW: usize = 2048;
 /// A window wastes much if this part of its events is handled again; and the same if it has fewer
 /// events than that number, of which a larger part may be late by chance.
 const WASTE: i64 = 16;
@@ -38,7 +38,8 @@ impl WidthControl {
     /// A stage begins, with this number of pending events of a worker. If its windows are not known
     /// from before, they grow from here; if they grew in the stage before, they go on, from counts
     /// of their own: each stage counts replayed events anew.
-    pub(in crate::speculative) fn begin(&mut self, pending: u64, is_known: bool, now: Counts) {
+    pub(in crate::speculative) fn begin(&mut self, pending: usize, is_known: bool, now: Counts) {
+        self.pending = pending;
         if !is_known && !self.is_fixed {
             let first = if pending < PENDING_FEW { FIRST } else { FIRST_OF_MANY };
             (self.level, self.growing) = (first, Some(now));
@@ -81,7 +82,7 @@ mod tests {
     /// Other engines have committed events before.
     const BEFORE: Counts = Counts { standing: 1_000_000, replayed: 1_000 };
 
-    fn begun(pending: u64) -> WidthControl {
+    fn begun(pending: usize) -> WidthControl {
         let mut control = WidthControl::new(false, 4, 1_000, 18_000);
         control.begin(pending, false, BEFORE);
         control
@@ -90,7 +91,7 @@ mod tests {
     /// A control that grows through windows with this number of events for each unit of width, of
     /// which a part is handled again. Returns the level at which its search begins, and whether
     /// that goes up or down.
-    fn ends_at(pending: u64, density: f64, waste: f64) -> (i32, i32) {
+    fn ends_at(pending: usize, density: f64, waste: f64) -> (i32, i32) {
         let mut control = begun(pending);
         let (mut standing, mut replayed) = (BEFORE.standing as f64, BEFORE.replayed as f64);
         control.choose_grid();

@@ -23,6 +23,24 @@ fn levels_are_whole_numbers_of_slots() {
     assert!(widths.is_sorted() && widths[9] == 1.0 && widths[10] == 1.5);
 }
 
+/// A search begins with windows of half as many events as LPs, but not with most of what is
+/// pending; and what is pending at the start does not make windows narrower later.
+#[test]
+fn a_search_begins_within_what_is_pending() {
+    assert_eq!(events_first_of(10_000, 160_000), 5_000, "half as many as LPs");
+    assert_eq!(events_first_of(10_000, 10_000), 1_250, "an eighth of what is pending");
+    assert_eq!(events_first_of(10_000, 1_000), 500, "few events grow by themselves");
+    assert_eq!(events_first_of(100, 1_000_000), EVENTS_FIRST);
+    let levels = |pending, events| {
+        let mut control = WidthControl::new(false, 1, 10_000, 1_000_000);
+        control.pending = pending;
+        control.levels_to_first(events)
+    };
+    assert_eq!(levels(10_000, 1_250.0), 0, "where it begins");
+    assert_eq!(levels(10_000, 78.0), 8, "to 1 250 events");
+    assert_eq!(levels(10_000, 20_000.0), -4, "to 5 000: more may be pending by now");
+}
+
 /// A worker on a model: `density` events in a unit of time, and windows that cost `fixed`
 /// nanoseconds each, `each` for an event, and half as much again for an event in a window
 /// that is `wide`, by its width in a power.
