@@ -101,7 +101,7 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
 
     /// A number that is equal for equal messages and differs for different ones, or a hash of the
     /// whole contents; `None` if there is no such number. The speculative engine compares it: what
-    /// an LP has sent again, after it was rolled back, its receivers need not handle again.
+    /// an LP sends again, after an event that came late, its receivers need not handle again.
     #[inline]
     fn identity(_model: &Self::Model, _message: &Self::Message) -> Option<u64> {
         (size_of::<Self::Message>() == 0).then_some(0)

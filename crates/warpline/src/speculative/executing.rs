@@ -116,6 +116,7 @@ fn handle<const IS_APART: bool, M: Model, B: Buffer<Message<M>>>(
             // Another type of sink, so another handler.
             let sink = &mut &mut *sender;
             state.handle(model, message, &mut Handling { cause, rng, sent, sink });
+            sender.change.note(key, *sent);
         } else {
             state.handle(model, message, &mut Handling { cause, rng, sent, sink: &mut *sender });
         }

@@ -15,7 +15,7 @@
 //! | a worker's main loop: open, settle, commit | [`worker`] |
 //! | pending events by slot and tile | [`calendar`], [`grid`] |
 //! | LPs handle their events of a window | [`executing`] |
-//! | late events, rollback | [`rollback`] |
+//! | late events, rollback | [`rollback`], [`change`] |
 //! | what is kept of an open window | [`window`] |
 //! | copies before some windows only, and what is kept for them | [`sparse`], [`coasting`] |
 //! | where sends go, what comes in | [`sending`] |
@@ -40,6 +40,7 @@
 //! (Jefferson 1985).
 
 mod calendar;
+mod change;
 mod coasting;
 mod costs;
 mod diagnosis;

@@ -2,20 +2,25 @@
 //!
 //! Nothing is logged of what LPs send. An LP that is rolled back handles its old events once more
 //! from its checkpoint, which tells what it sent, and then the new ones; messages that are the same
-//! both times stay as they are (lazy cancellation).
+//! both times stay as they are (lazy cancellation). Those that were sent before the first late
+//! event are, as the LP runs as it did up to there; later ones, where the model tells their
+//! identity.
 //!
 //! # Invariants
 //!
 //! - **SPEC-B.** After a window is settled, each LP has handled all events of the window that its
 //!   worker has received, in the order of their keys. A round of settling takes all late events
 //!   that there are, LP by LP. The least key that is wrong grows with each round, because an effect
-//!   sorts after its cause (KEY-A); so settling ends.
+//!   sorts after its cause (KEY-A), and what was sent before a late event is not canceled; so
+//!   settling ends. (If it were, where a model tells no identities, an anti-message could follow
+//!   its own effects around a circle of LPs for ever.)
 
 use std::cmp::Ordering;
 
 use warpline_core::{EventKey, LogicalProcess, Model};
 
 use super::{
+    change::Change,
     costs::Part,
     event::{Event, Parity},
     executing::execute,
@@ -190,6 +195,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         }
         let old_next = self.replay_old_next(parity, local);
         let old = self.replay_old(parity, local);
+        let change = Change::at(first.key);
         let stray = self.change_events(parity, local, first, rest);
         if let Some(anti) = stray {
             self.fail_to_repeat(anti.sender(), None);
@@ -197,8 +203,10 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         if self.sender.has_failed {
             return;
         }
+        self.sender.change = change;
         let new = self.replay(parity, local);
-        let differences = self.compare(old, new);
+        let change = std::mem::take(&mut self.sender.change);
+        let differences = self.compare(old, new, change.sent_before);
         if let Some(old_next) = old_next {
             self.redo_next(parity, local, differences, old_next);
         } else {
@@ -290,7 +298,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         }
         window.save_again(local, lp, &mut self.sender.undo_log);
         let new = self.handle_again(next, local);
-        let there = self.compare(old, new);
+        let there = self.compare(old, new, 0);
         // Anti-messages first: a send of this window may have the key of one that was made in the
         // next window (SPEC-C).
         self.cancel_all(parity, here.gone);
@@ -332,12 +340,18 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         self.lists.pop().unwrap_or_default()
     }
 
-    /// Compares the sends of two executions of an LP.
-    fn compare(&mut self, mut old: Vec<Event<B>>, mut new: Vec<Event<B>>) -> Differences<B> {
+    /// Compares the sends of two executions of an LP. Those before a number are known to be the
+    /// same.
+    fn compare(
+        &mut self,
+        mut old: Vec<Event<B>>,
+        mut new: Vec<Event<B>>,
+        known: u64,
+    ) -> Differences<B> {
         let mut differences = Differences { gone: self.spare_list(), fresh: self.spare_list() };
         let (shared, model) = (self.sender.shared, self.sender.shared.model);
         let (mut same, mut owned) = (0, 0);
-        differences.find(model, &mut old, &mut new, |event| {
+        differences.find(model, [&mut old, &mut new], known, |event| {
             same += 1;
             owned += event.message.iter().map(|message| shared.owned(message)).sum::<u64>();
         });
@@ -407,8 +421,8 @@ impl<B> Differences<B> {
     fn find<M: Model>(
         &mut self,
         model: &M,
-        old: &mut Vec<Event<B>>,
-        new: &mut Vec<Event<B>>,
+        [old, new]: [&mut Vec<Event<B>>; 2],
+        known: u64,
         mut same: impl FnMut(Event<B>),
     ) where
         B: Buffer<Message<M>>,
@@ -426,7 +440,8 @@ impl<B> Differences<B> {
             let gone = if order.is_le() { old.next() } else { None };
             let fresh = if order.is_ge() { new.next() } else { None };
             if let (Some(old), Some(new)) = (&gone, &fresh)
-                && is_same(model, old, new)
+                && (old.key, old.to, old.io) == (new.key, new.to, new.io)
+                && (new.key.sequence() < known || is_equal(model, old, new))
             {
                 gone.into_iter().chain(fresh).for_each(&mut same);
                 continue;
@@ -437,9 +452,8 @@ impl<B> Differences<B> {
     }
 }
 
-/// Whether an LP has sent the same event again.
-fn is_same<M: Model, B: Buffer<Message<M>>>(model: &M, old: &Event<B>, new: &Event<B>) -> bool {
+/// Whether the messages of two events are known to be equal.
+fn is_equal<M: Model, B: Buffer<Message<M>>>(model: &M, old: &Event<B>, new: &Event<B>) -> bool {
     let identity = |event: &Event<B>| M::Lp::identity(model, event.message.as_ref()?.get());
-    (old.key, old.to, old.io) == (new.key, new.to, new.io)
-        && identity(old).is_some_and(|old| identity(new) == Some(old))
+    identity(old).is_some_and(|old| identity(new) == Some(old))
 }

@@ -16,6 +16,7 @@ use warpline_memory::{Consumer, Producer};
 
 use super::{
     calendar::Calendar,
+    change::Change,
     event::{Event, Parity},
     grid::{Grid, NEVER},
     memory::Account,
@@ -66,6 +67,8 @@ pub(super) struct SpeculativeSender<'a, M: Model, B> {
     pub(super) self_sent: Vec<Event<B>>,
     /// What an LP has sent while it handles its events again.
     pub(super) collected: Vec<Event<B>>,
+    /// What is new while it does: see [`Change`].
+    pub(super) change: Change,
     /// What the worker's LPs have changed in the open windows, if their fields save that.
     pub(super) undo_log: UndoLog,
     /// Messages to and from other workers, by the parity of the window whose execution sent them.
@@ -102,6 +105,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeSender<'a, M, B> {
             window_end: 0,
             self_sent: Vec::new(),
             collected: Vec::new(),
+            change: Change::default(),
             undo_log: UndoLog::default(),
             sent: [0; 2],
             received: [0; 2],

@@ -38,10 +38,11 @@
 //! - `undo_windows` keeps the log: "RESIZE-A".
 //! - `replay_old` takes back executions once, not twice: "RESIZE-B".
 //! - `replay` leaves the outputs of the first execution: another log.
-//! - `is_same` forgets the content: another digest.
-//! - `is_same` forgets the receiver: another digest.
-//! - `is_same` forgets whether it is an I/O event: another log (25 863).
-//! - `is_same` takes two messages without an identity for the same: another digest (1843).
+//! - `is_equal` forgets the content: another digest.
+//! - `find` forgets the receiver: another digest.
+//! - `find` forgets whether it is an I/O event: another log (25 863).
+//! - `roll_back` thinks that one send more came before the change: another digest (88).
+//! - `is_equal` takes two messages without an identity for the same: another digest (1843).
 //! - `late_in` looks at the newest window only: "SLOT-A".
 //! - `late_in` misses the tile that was opened last: "SLOT-A".
 //! - `receive` counts for the oldest window: "the run hangs".
