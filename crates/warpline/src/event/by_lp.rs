@@ -95,19 +95,20 @@ impl SortByLp {
     }
 }
 
-/// Starts to load an LP that comes some events after `place`.
-#[inline(always)]
-pub(crate) fn fetch_ahead<L>(sorted: &[Item], place: usize, lps: &[L]) {
+/// The items of the LP whose first item is at `place` of sorted items, in the order of their keys.
+/// Starts to load the one of `lps` that comes some events later.
+#[inline]
+pub(crate) fn group<'s, L>(
+    sorted: &'s mut [Item],
+    place: usize,
+    key: impl Fn(Item) -> EventKey,
+    lps: &[L],
+) -> &'s [Item] {
     if let Some(&later) = sorted.get(place + AHEAD)
         && let Some(lp) = lps.get(local(later).index())
     {
         prefetch_ends(lp);
     }
-}
-
-/// The items of the LP whose first item is at `place` of sorted items, in the order of their keys.
-#[inline]
-pub(crate) fn group(sorted: &mut [Item], place: usize, key: impl Fn(Item) -> EventKey) -> &[Item] {
     let lp = local(sorted[place]);
     debug_assert!(place == 0 || local(sorted[place - 1]) < lp, "a group begins within another");
     let len = sorted[place..].iter().take_while(|&&item| local(item) == lp).count();

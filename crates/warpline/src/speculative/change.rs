@@ -10,7 +10,7 @@ use warpline_core::EventKey;
 pub(super) struct Change {
     /// The first event that has come late, or is gone; none if there is no such event, or if the LP
     /// begins the window in another state.
-    pub(super) from: Option<EventKey>,
+    from: Option<EventKey>,
     /// How many events the LP has sent up to there: the number of the first send after that.
     pub(super) sent_before: u64,
 }

@@ -215,9 +215,8 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
             } else {
                 None
             };
-            by_lp::fetch_ahead(&window.order, *at, lps);
             let key = |item| window.log[by_lp::place(item)].key;
-            let group = by_lp::group(&mut window.order, *at, key);
+            let group = by_lp::group(&mut window.order, *at, key, lps);
             let (local, len) = (by_lp::local(group[0]), group.len());
             debug_assert!(len > 0, "a group without events");
             let lp = &mut lps[local.index()];

@@ -195,7 +195,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         }
         let old_next = self.replay_old_next(parity, local);
         let old = self.replay_old(parity, local);
-        let change = Change::at(first.key);
+        let from = first.key;
         let stray = self.change_events(parity, local, first, rest);
         if let Some(anti) = stray {
             self.fail_to_repeat(anti.sender(), None);
@@ -203,10 +203,10 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         if self.sender.has_failed {
             return;
         }
-        self.sender.change = change;
+        self.sender.change = Change::at(from);
         let new = self.replay(parity, local);
-        let change = std::mem::take(&mut self.sender.change);
-        let differences = self.compare(old, new, change.sent_before);
+        let Change { sent_before, .. } = std::mem::take(&mut self.sender.change);
+        let differences = self.compare(old, new, sent_before);
         if let Some(old_next) = old_next {
             self.redo_next(parity, local, differences, old_next);
         } else {

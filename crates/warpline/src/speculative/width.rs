@@ -37,9 +37,9 @@ const EVENTS_PER_LP: i64 = 2;
 /// A search begins at the width at which a window of a worker has this number of events, or half as
 /// many as the worker has LPs, if the width in force is this number of levels away from it.
 const EVENTS_FIRST: usize = 64;
-/// But to no more than this part of what is pending, where that is much.
-const PENDING_PART: usize = 8;
 const FAR: i32 = 4;
+/// But it begins with no more than this part of what is pending, where that is much.
+const PENDING_PART: usize = 8;
 const WINDOWS_ENOUGH: i64 = 256;
 /// Windows in a row that have fewer events than this are sparse.
 const SPARSE_WINDOWS: i64 = 64;

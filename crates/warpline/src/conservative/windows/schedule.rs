@@ -52,8 +52,7 @@ impl Schedule {
         &self.sorted[place..]
     }
 
-    /// The items of the LP whose first item is at `place`, in the order of their keys. Starts to
-    /// load one of the next of `lps`.
+    /// The items of one of `lps`: see [`by_lp::group`].
     #[inline]
     pub(super) fn group<L>(
         &mut self,
@@ -61,7 +60,6 @@ impl Schedule {
         key: impl Fn(Item) -> EventKey,
         lps: &[L],
     ) -> &[Item] {
-        by_lp::fetch_ahead(&self.sorted, place, lps);
-        by_lp::group(&mut self.sorted, place, key)
+        by_lp::group(&mut self.sorted, place, key, lps)
     }
 }
