@@ -10,6 +10,8 @@
 //!   (`mistakes_in_states_that_never_were`)
 //! - `SpeculativeWorker::resize` goes on although its reason is `STOP`
 //!   (`stopped_runs_are_beginnings`)
+//! - `SpeculativeWorker::roll_back` thinks that no send came before the late event
+//!   (`a_late_event_does_not_cancel_its_cause`)
 //!
 //! Not found: `SpeculativeWorker::resize` does not look at the memory limit;
 //! `SpeculativeSender::accept` does, too.

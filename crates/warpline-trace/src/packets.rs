@@ -4,7 +4,7 @@
 //! `track_descriptor.proto`, `counter_descriptor.proto`, `process_descriptor.proto`,
 //! `thread_descriptor.proto`, `debug_annotation.proto` and `interned_data.proto` in
 //! <https://github.com/google/perfetto/tree/main/protos/perfetto/trace>. Fields that are not
-//! written are left out; what every message of a kind has is no `Option`.
+//! written are left out. An `Option` is a field that a message may be made without, by `Default`.
 
 use crate::fields::{Fields, Message};
 
