@@ -254,7 +254,8 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let standing = shared.count_committed();
         if reason.has(Reason::START) {
             let count = self.sender.calendar.len() as usize + pending.len();
-            let now = Counts { standing, replayed: self.tally.replayed };
+            let at = self.started.elapsed().as_nanos() as f64;
+            let now = Counts { standing, replayed: self.tally.replayed, at };
             control.begin(count, shared.width_before.is_some(), now);
         }
         let events = control.given_up(reason, lost, standing, size);

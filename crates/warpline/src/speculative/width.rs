@@ -13,7 +13,8 @@ mod growing;
 use super::resize::Reason;
 use crate::scheduling;
 pub(crate) use found::{FoundWidth, FoundWidths};
-pub(super) use growing::Counts;
+pub(super) use growing::{Counts, events_first_of};
+use growing::{FAR, Growth};
 
 /// The most slots that a window may have.
 const SLOTS_MAX: u64 = 24;
@@ -21,6 +22,8 @@ const SLOTS_MAX: u64 = 24;
 /// caches and lists have to fill. Large windows are too few for more than that.
 const SKIP: u32 = 3;
 const SKIP_LARGE: u32 = 1;
+/// Half octaves to narrower windows where most events are handled again.
+const STEP_WASTED: i32 = 2;
 /// Half octaves of the first steps.
 const STEP_FIRST: i32 = 4;
 /// The same if windows have many events: they are measured for long, and a resize takes long.
@@ -34,13 +37,13 @@ const EVENTS_FINE: i64 = 3;
 /// The same for each LP: the first windows of another width find lists and caches as the last ones
 /// have left them.
 const EVENTS_PER_LP: i64 = 2;
-/// A search begins at the width at which a window of a worker has this number of events, or half as
-/// many as the worker has LPs, if the width in force is this number of levels away from it.
-const EVENTS_FIRST: usize = 64;
-const FAR: i32 = 4;
-/// But it begins with no more than this part of what is pending, where that is much.
-const PENDING_PART: usize = 8;
 const WINDOWS_ENOUGH: i64 = 256;
+/// Of events that take long, fewer tell as much: this number, in a few windows that took this time
+/// in nanoseconds. (Events of 22 us on 64 LPs, 14 in the best window: a search took half of a run
+/// of 25 000 events.)
+const EVENTS_LONG: i64 = 128;
+const WINDOWS_LONG: i64 = 4;
+const LONG: f64 = 5e6;
 /// Windows in a row that have fewer events than this are sparse.
 const SPARSE_WINDOWS: i64 = 64;
 /// The most sparse windows before they become wider.
@@ -60,18 +63,6 @@ fn slots_of(level: i32, exponent: i32, most: u64) -> Option<u64> {
         _ => return None,
     };
     (slots <= most).then_some(slots)
-}
-
-/// How many events of a worker with this number of LPs a window has where a search begins, at most.
-fn events_first(lps: usize) -> usize {
-    EVENTS_FIRST.max(lps / 2)
-}
-
-/// The same where this number of its events is pending: in a window of most of them, most of what
-/// they send would be late.
-pub(super) fn events_first_of(lps: usize, pending: usize) -> usize {
-    let part = if pending < growing::PENDING_FEW { pending / 2 } else { pending / PENDING_PART };
-    events_first(lps).min(part)
 }
 
 /// What is being measured.
@@ -115,10 +106,10 @@ pub(super) struct WidthControl {
     probe_after: u32,
     /// Measurements in a row that were far from the settled cost.
     odd: u32,
-    /// Whether a search begins: see [`EVENTS_FIRST`].
+    /// Whether a search begins: see [`growing`].
     is_first: bool,
-    /// While the first windows of a run grow: what there was before the last one.
-    growing: Option<Counts>,
+    /// While the first windows of a run grow.
+    growing: Option<Growth>,
     sparse_after: i64,
     /// Whether windows have many events.
     is_large: bool,
@@ -236,8 +227,8 @@ impl WidthControl {
             self.go_to(level);
             return self.slots();
         }
-        if let Some(before) = self.growing {
-            self.grow(before, Counts { standing, replayed });
+        if let Some(growth) = self.growing {
+            self.grow(growth, Counts { standing, replayed, at: clock() });
         } else if self.skip > 0 {
             self.skip -= 1;
         } else if let Some(began) = &mut self.began {
@@ -269,18 +260,33 @@ impl WidthControl {
         if events >= 4 * windows {
             self.sparse_after = SPARSE_WINDOWS;
         }
+        let replays = (replayed - began.replayed) as i64;
+        let wastes = windows >= WINDOWS_LONG && replays > events.max(16);
+        if wastes && self.mode == Mode::Candidate {
+            return self.step_failed();
+        }
         let mut least = scheduling::limit(EVENTS_LEAST as u64) as i64;
         if self.step == 1 {
             least *= EVENTS_FINE;
         }
         least = least.max(EVENTS_PER_LP * self.lps);
         let is_short = events < least && windows < WINDOWS_ENOUGH;
-        if is_short || windows < 4 && events < 10 * EVENTS_LEAST {
+        let may_be_long = wastes || windows >= WINDOWS_LONG && events >= EVENTS_LONG;
+        if is_short && !may_be_long || windows < 4 && events < 10 * EVENTS_LEAST {
             return;
         }
         let now = clock();
+        if is_short && now - began.at < LONG {
+            return;
+        }
+        if wastes && is_short {
+            // What most of the time goes to is known, and more of it is not to be measured.
+            (self.base, self.direction) = (self.level - STEP_WASTED, -1);
+            (self.mode, self.is_first) = (Mode::Base, false);
+            return self.go_to(self.base);
+        }
         let cost = (now - began.at) / events.max(1) as f64;
-        let waste = (replayed - began.replayed) as f64 / events.max(1) as f64;
+        let waste = replays as f64 / events.max(1) as f64;
         self.slots_most = (events / (windows * self.tiles * 8)).clamp(3, SLOTS_MAX as i64) as u64;
         self.is_large = events > LARGE * windows;
         if self.is_large {
@@ -289,26 +295,25 @@ impl WidthControl {
         self.limit(events, windows, standing);
         if std::mem::take(&mut self.is_first) {
             let levels = self.levels_to_first(events as f64 / windows as f64);
-            if levels.abs() >= FAR {
+            let is_long = now - began.at >= growing::LONG_ENOUGH * windows as f64;
+            if levels.abs() >= FAR && !(levels > 0 && is_long) {
                 (self.base, self.mode) = ((self.level + levels).min(self.cap), Mode::Base);
                 return self.go_to(self.base);
             }
         }
         self.begin_measuring(standing, replayed, now);
-        self.measurements += if events >= 10 * EVENTS_LEAST { 3 } else { 1 };
+        // Who has a core for milliseconds longer or shorter changes little of a long one.
+        self.measurements += match is_short {
+            true => 2,
+            false if events < 10 * EVENTS_LEAST => 1,
+            false => 3,
+        };
         if self.is_fixed {
             self.approach(waste);
         } else {
             self.best = self.best.min(cost);
             self.climb(standing);
         }
-    }
-
-    /// How many levels windows with this number of events are away from where a search begins.
-    fn levels_to_first(&self, events: f64) -> i32 {
-        let most = events_first(self.lps as usize) as f64;
-        let least = events_first_of(self.lps as usize, self.pending) as f64;
-        (2.0 * (events.clamp(least.max(1.0), most) / events.max(1.0)).log2()).round() as i32
     }
 
     /// Lowers the cap if windows are large, and raises it after enough work.

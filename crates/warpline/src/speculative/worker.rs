@@ -62,7 +62,7 @@ pub(super) struct SpeculativeWorker<'a, M: Model, B> {
     /// The width that [`WidthControl`] counts in.
     pub(super) base_width: f64,
     pub(super) control: Option<WidthControl>,
-    started: Instant,
+    pub(super) started: Instant,
     /// Events that were replayed before the last resize.
     pub(super) replayed_before: u64,
     pub(super) is_interrupted: bool,

@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use proptest::prelude::*;
 
-use super::*;
+use super::{growing::EVENTS_FIRST, *};
 
 /// Each level is a whole number of slots on the grid that is chosen for it, and levels grow.
 #[test]
@@ -143,6 +143,25 @@ fn found(load: Load, lps: usize, start: i32, factor: f64, noise: Vec<f64>) -> [(
     let mut work = Work { control, events: 0.0, nanoseconds: Cell::new(0.0), noise, windows: 0 };
     let changed = Load { density: load.density * factor, wide: load.wide / factor, ..load };
     [load, changed].map(|load| (work.go_on(&load, enough(&load)), load.best()))
+}
+
+/// Where an event takes long, a search is over after some hundred events, and not after dozens of
+/// thousands. (Red if a measurement always has thousands of events.)
+#[test]
+fn slow_events_tell_a_width_soon() {
+    for each in [20e3, 100e3, 1e6] {
+        let load = Load { density: 200.0, fixed: 2_000.0, each, wide: 0.1 };
+        let control = WidthControl::new(false, 1, 32, 2_560);
+        let mut work = Work {
+            control,
+            events: 0.0,
+            nanoseconds: Cell::new(0.0),
+            noise: vec![0.0],
+            windows: 0,
+        };
+        let cost = work.go_on(&load, 3_000.0);
+        assert!(cost < 1.1 * load.best(), "{cost} ns, best {} ns", load.best());
+    }
 }
 
 /// Seen red: the change was noticed just before a probe, and became the settled cost.
