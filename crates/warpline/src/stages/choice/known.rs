@@ -1,7 +1,7 @@
 //! What is known: of a candidate, by trials and work; of the work itself, by what engines tell; and
 //! of the stage that goes on. Called by [`Choice`](super::Choice).
 
-use super::trial::Trial;
+use super::{WIN, trial::Trial};
 
 /// What is known of a candidate.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +24,8 @@ pub(super) struct Known {
 /// A worker is at most this number of times as fast as one of the incumbent is while it handles
 /// events. (The sequential engine is 0.6 to 1.3 times as fast on W2, W3, W5 and W8.)
 pub(super) const HANDLING_GAIN: f64 = 1.3;
+/// But it saves no more than this time at an event, in seconds: what caches have gained there.
+const HANDLING_SAVES: f64 = 500e-9;
 /// Who copies states spends a copy on this part of the events, at least: the others are not the
 /// first ones of their LP in a window. Sparse copies are fewer, but what they keep costs, too: on
 /// no model that was tried, with queues or tables in its states, were two workers faster than one.
@@ -47,17 +49,17 @@ pub(super) struct Hints {
 }
 
 impl Known {
-    /// Whether it may be as fast as the `best`, by what is told of the work. Few workers may be too
-    /// few, though they wait for nothing; and copies may take longer than the events do.
-    pub(super) fn may_reach(&self, best: f64, hints: &Hints) -> bool {
+    /// Whether it may be faster than the `best`, by what is told of the work. Few workers may be
+    /// too few, though they wait for nothing; and copies may take longer than the events do. If
+    /// the incumbent `is_alone`, it does nothing but handle events.
+    pub(super) fn may_reach(&self, best: f64, hints: &Hints, is_alone: bool) -> bool {
         let copies = hints.copying.filter(|_| self.copies);
-        let handling = match (hints.handling, copies) {
-            (None, None) => return true,
-            // Where one worker does all, it hardly does anything else.
-            (handling, _) => HANDLING_GAIN * handling.unwrap_or(best),
-        };
-        let each = 1.0 / handling + copies.map_or(0.0, |seconds| COPIES_LEAST * seconds);
-        self.workers as f64 > best * each
+        let known = hints.handling.or_else(|| (is_alone || copies.is_some()).then_some(best));
+        let Some(handling) = known else { return true };
+        let saves = if self.has_windows { HANDLING_SAVES } else { f64::INFINITY };
+        let each = (1.0 / (HANDLING_GAIN * handling)).max(1.0 / handling - saves);
+        let each = each + copies.map_or(0.0, |seconds| COPIES_LEAST * seconds);
+        self.workers as f64 > WIN * best * each
     }
 }
 

@@ -3,7 +3,7 @@
 //! Called by [`Choice`] before a trial and where one begins, all in seconds.
 
 use super::{
-    Choice, GAP_LEAST, LIMIT,
+    Choice, GAP_LEAST, LIMIT, SLICE_EVENTS, SLICE_GAPS, SLICE_LEAST, SLICE_MOST, TRIAL_SLICE_MOST,
     budget::{Outlook, SHARE, SHARE_FIRST},
     known::{HANDLING_GAIN, Known},
 };
@@ -19,6 +19,8 @@ pub(super) const HANDOVER_BYTE: f64 = 0.4e-9;
 /// 16 cores, a trial was given up after 1.6 to 1.9 ms with 8 workers and 3.0 to 3.8 ms with 16, and
 /// had not committed anything.)
 const START_EACH: f64 = 200e-6;
+/// Windows commit nothing before the first ones are over, which have about this number of events.
+const WINDOW_EVENTS: f64 = 16.0;
 
 /// Where not one in this number of LPs has a pending event, no windows begin the run, and the first
 /// trial may lose no more than others: it moves all of them, for windows that are probably as good
@@ -35,7 +37,31 @@ impl Choice {
         // One that was never tried is thought to be half as fast.
         let rate = self.known[candidate].rate.unwrap_or(best / 2.0);
         let lost = (1.0 - rate / best).max(0.1);
-        self.way(candidate) + self.way(self.incumbent) + 2.0 * self.slice_length(true) * lost
+        let first = if self.known[candidate].has_windows { WINDOW_EVENTS / best } else { 0.0 };
+        let working = first + 2.0 * self.slice_length(true);
+        self.way(candidate) + self.way(self.incumbent) + working * lost
+    }
+
+    /// How long a rate is measured, of the incumbent or in a trial.
+    pub(super) fn slice_length(&self, is_trial: bool) -> f64 {
+        let [long, most] = if is_trial {
+            [self.budget.foreseen() / 400.0, TRIAL_SLICE_MOST]
+        } else {
+            [(self.time - self.began) / 10.0, SLICE_MOST]
+        };
+        // What one slice tells is worth less where rates vary.
+        let steady = 1.0 + 4.0 * self.noise;
+        let slice = (long.clamp(SLICE_LEAST, most) * steady).min(2.0 * most);
+        let least = if is_trial { self.handover / 2.0 } else { 0.0 };
+        let best = self.known[self.incumbent].rate.filter(|&best| best > 0.0);
+        let some = best.map_or(0.0, |best| SLICE_EVENTS / best);
+        slice.max(least).max(some).max(SLICE_GAPS * self.gap)
+    }
+
+    /// Whether the incumbent is one worker that does all, and so hardly does anything else.
+    pub(super) fn is_alone(&self) -> bool {
+        let Known { workers, has_windows, .. } = self.known[self.incumbent];
+        workers == 1 && !has_windows
     }
 
     /// What the cheapest trial would probably lose, if none was worth it.

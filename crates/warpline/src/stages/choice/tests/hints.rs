@@ -197,6 +197,19 @@ fn dear_trials_of_one_worker_are_later() {
     assert_eq!(trials(1), 0);
 }
 
+/// One worker with windows saves what caches gain, which is nothing where handlers take long: it is
+/// not tried. (Red if it may save any part of an event, and if a lone incumbent tells nothing.)
+#[test]
+fn one_worker_with_windows_saves_little_of_slow_events() {
+    let trials = |workers, rate| {
+        let choice = Choice::new(2).between(|number| ([1, workers][number], number == 1, false));
+        play(choice, rate, 0.2e-3, steady(&[rate, rate / 2.0])).choice.trials()
+    };
+    assert!(trials(1, 10e6) > 0 && trials(1, 200e3) > 0);
+    assert_eq!((trials(1, 50e3), trials(1, 4e3)), (0, 0));
+    assert!(trials(2, 50e3) > 0);
+}
+
 /// Where a copy of a state takes much longer than an event, who copies is not tried: 300 ns before
 /// a quarter of the events make two workers slower than one that handles an event in 40 ns. (Red if
 /// `may_reach` leaves out copies, or counts them of those who make none.)
