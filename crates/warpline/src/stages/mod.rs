@@ -25,7 +25,7 @@ use warpline_core::{LpId, Model, VirtualTime};
 
 use crate::{
     ConfigError, Details, EngineKind, Placement, Totals, WorkerLimit,
-    counted::counted,
+    counted::{counted, named_rates},
     crowd,
     cut::{Cut, Ended, Stage, Whole},
     event::{Buffer, Event, Message},
@@ -385,10 +385,7 @@ impl Sums {
         let mut text =
             format!("{} ran {:.0} % of the events", candidates[most], 100.0 * share(events));
         let rates = (0..candidates.len()).filter_map(|number| Some((number, choice.rate(number)?)));
-        for (place, (number, rate)) in rates.enumerate() {
-            let before = if place == 0 { "; million events/s: " } else { ", " };
-            text += &format!("{before}{} {:.1}", candidates[number], rate / 1e6);
-        }
+        text += &named_rates(rates.map(|(number, rate)| (candidates[number].to_string(), rate)));
         let (trials, cost) = (choice.trials() as usize, 100.0 * choice.share_of_trials());
         let counted = counted(trials, "trial");
         text += &match choice.cost_of_untried().map(|cost| 1e3 * cost) {

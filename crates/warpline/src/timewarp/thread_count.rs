@@ -11,7 +11,7 @@ use warpline_core::{LpId, Stream};
 
 use crate::{
     EngineKind,
-    counted::counted,
+    counted::{counted, named_rates},
     settings::{Balance, Settings, TimeWarp},
     stages::{Candidate, Choice},
     watch::Progress,
@@ -90,16 +90,11 @@ impl ThreadCount {
         if share < FEWER_MUCH {
             return None;
         }
-        let mut text =
-            format!("fewer threads than workers committed {:.0} % of the events", 100.0 * share);
-        let rates = self.candidates.iter().enumerate();
-        let rates =
-            rates.filter_map(|(number, one)| Some((one.workers, self.choice.rate(number)?)));
-        for (place, (threads, rate)) in rates.enumerate() {
-            let before = if place == 0 { "; million events/s: " } else { ", " };
-            text += &format!("{before}{} {:.1}", counted(threads, "thread"), rate / 1e6);
-        }
-        Some(text)
+        let rates = self.candidates.iter().enumerate().filter_map(|(number, one)| {
+            Some((counted(one.workers, "thread"), self.choice.rate(number)?))
+        });
+        let share = format!("{:.0} % of the events", 100.0 * share);
+        Some(format!("fewer threads than workers committed {share}{}", named_rates(rates)))
     }
 }
 
