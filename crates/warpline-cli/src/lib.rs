@@ -38,6 +38,7 @@ mod checkpoint_args;
 mod checkpoints;
 #[cfg(feature = "shipped")]
 mod circuit;
+mod clashes;
 mod configuration;
 mod demonstration;
 mod failure;
@@ -120,6 +121,7 @@ impl Application {
     }
 
     fn execute(&self, words: Vec<OsString>) -> Result<(), Failure> {
+        clashes::refuse(&self.models)?;
         if let Some(text) = help::asked(&self.name(), &self.models, &words)? {
             return Output::open(None)?.write(&text);
         }

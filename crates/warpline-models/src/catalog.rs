@@ -32,7 +32,8 @@ pub use crate::{
 /// The parameters of a model, and what a command needs to know about the model.
 ///
 /// The fields are flags of the command, keys of configuration files and keys of reports, by the
-/// same names; a field's comment is its help.
+/// same names; a field's comment is its help. So a field cannot have the name of a flag that the
+/// command has itself, as `memory` or `end`: the command refuses such a model.
 pub trait Parameters:
     clap::Args + Serialize + Clone + fmt::Debug + Send + Sync + Sized + 'static
 {
