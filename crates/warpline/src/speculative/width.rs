@@ -26,7 +26,8 @@ const SKIP_LARGE: u32 = 1;
 const STEP_WASTED: i32 = 2;
 /// Half octaves of the first steps.
 const STEP_FIRST: i32 = 4;
-/// The same if windows have many events: they are measured for long, and a resize takes long.
+/// The same if windows have many events, or long ones: they are measured for long, and a resize
+/// takes long.
 const STEP_FIRST_LARGE: i32 = 2;
 /// Events of a worker in such a window.
 const LARGE: i64 = 4_096;
@@ -44,6 +45,9 @@ const WINDOWS_ENOUGH: i64 = 256;
 const EVENTS_LONG: i64 = 128;
 const WINDOWS_LONG: i64 = 4;
 const LONG: f64 = 5e6;
+/// A neighbor is no better as soon as so many more events were handled again than stand. (Windows
+/// that are four times as wide, of events of 22 us, took 14 ms each: seven of them are 0.1 s.)
+const REPLAYS_MUCH: i64 = 64;
 /// Windows in a row that have fewer events than this are sparse.
 const SPARSE_WINDOWS: i64 = 64;
 /// The most sparse windows before they become wider.
@@ -98,6 +102,8 @@ pub(super) struct WidthControl {
     /// The measurement that is under way: windows to skip, and where it began.
     skip: u32,
     began: Option<Beginning>,
+    /// Events that stood and were handled again when the level came into force.
+    since: Option<(i64, u64)>,
     /// The least cost of the measurements at this level, and their number.
     best: f64,
     measurements: u32,
@@ -158,6 +164,7 @@ impl WidthControl {
             settled_cost: 0.0,
             skip: SKIP,
             began: None,
+            since: None,
             best: f64::INFINITY,
             measurements: 0,
             settled_for: 0,
@@ -184,7 +191,7 @@ impl WidthControl {
 
     /// The same control, after the run was with another engine for a while.
     const fn resumed(self) -> Self {
-        Self { skip: SKIP, began: None, ..self }
+        Self { skip: SKIP, began: None, since: None, ..self }
     }
 
     /// How many slots windows have on the grid, or `None` if another grid is needed.
@@ -209,7 +216,7 @@ impl WidthControl {
             self.level = level;
             self.skip = if self.is_large { SKIP_LARGE } else { SKIP };
         }
-        (self.best, self.measurements, self.began) = (f64::INFINITY, 0, None);
+        (self.best, self.measurements, self.began, self.since) = (f64::INFINITY, 0, None, None);
     }
 
     /// After a window: how many slots the next windows have, or `None` if another grid is needed.
@@ -227,7 +234,12 @@ impl WidthControl {
             self.go_to(level);
             return self.slots();
         }
-        if let Some(growth) = self.growing {
+        // (The windows before the next ones of this level have another one.)
+        let (stood, had_replayed) = *self.since.get_or_insert((standing, replayed));
+        let replays = (replayed - had_replayed) as i64;
+        if self.mode == Mode::Candidate && replays > standing - stood + REPLAYS_MUCH {
+            self.step_failed();
+        } else if let Some(growth) = self.growing {
             self.grow(growth, Counts { standing, replayed, at: clock() });
         } else if self.skip > 0 {
             self.skip -= 1;
@@ -262,9 +274,6 @@ impl WidthControl {
         }
         let replays = (replayed - began.replayed) as i64;
         let wastes = windows >= WINDOWS_LONG && replays > events.max(16);
-        if wastes && self.mode == Mode::Candidate {
-            return self.step_failed();
-        }
         let mut least = scheduling::limit(EVENTS_LEAST as u64) as i64;
         if self.step == 1 {
             least *= EVENTS_FINE;
@@ -289,13 +298,13 @@ impl WidthControl {
         let waste = replays as f64 / events.max(1) as f64;
         self.slots_most = (events / (windows * self.tiles * 8)).clamp(3, SLOTS_MAX as i64) as u64;
         self.is_large = events > LARGE * windows;
-        if self.is_large {
+        let is_long = now - began.at >= growing::LONG_ENOUGH * windows as f64;
+        if self.is_large || is_long {
             self.step = self.step.min(STEP_FIRST_LARGE);
         }
         self.limit(events, windows, standing);
         if std::mem::take(&mut self.is_first) {
             let levels = self.levels_to_first(events as f64 / windows as f64);
-            let is_long = now - began.at >= growing::LONG_ENOUGH * windows as f64;
             if levels.abs() >= FAR && !(levels > 0 && is_long) {
                 (self.base, self.mode) = ((self.level + levels).min(self.cap), Mode::Base);
                 return self.go_to(self.base);

@@ -43,7 +43,7 @@ const SLICE_EVENTS: f64 = 64.0;
 const GAP_LEAST: f64 = 1e-3;
 const SLICE_GAPS: f64 = 2.0;
 /// A hand-over is thought to take at least this time before the first one, in seconds.
-const HANDOVER_LEAST: f64 = 0.2e-3;
+const HANDOVER_LEAST: f64 = 0.5e-3;
 /// A trial goes on, and none begins, while the rate rises by this factor from slice to slice, or
 /// would do so in this number of hand-overs: the memory of a large model is slow while it is new.
 const RISE: f64 = 1.08;

@@ -19,8 +19,10 @@ pub(super) const HANDOVER_BYTE: f64 = 0.4e-9;
 /// 16 cores, a trial was given up after 1.6 to 1.9 ms with 8 workers and 3.0 to 3.8 ms with 16, and
 /// had not committed anything.)
 const START_EACH: f64 = 200e-6;
-/// Windows commit nothing before the first ones are over, which have about this number of events.
+/// Windows commit nothing before the first ones are over, which have about this number of events,
+/// or this part of those that are pending.
 const WINDOW_EVENTS: f64 = 16.0;
+const WINDOW_PART: f64 = 1.0 / 16.0;
 
 /// Where not one in this number of LPs has a pending event, no windows begin the run, and the first
 /// trial may lose no more than others: it moves all of them, for windows that are probably as good
@@ -37,9 +39,12 @@ impl Choice {
         // One that was never tried is thought to be half as fast.
         let rate = self.known[candidate].rate.unwrap_or(best / 2.0);
         let lost = (1.0 - rate / best).max(0.1);
-        let first = if self.known[candidate].has_windows { WINDOW_EVENTS / best } else { 0.0 };
-        let working = first + 2.0 * self.slice_length(true);
-        self.way(candidate) + self.way(self.incumbent) + working * lost
+        let first = match self.known[candidate].has_windows {
+            true => WINDOW_EVENTS.max(WINDOW_PART * self.hints.pending as f64) / best,
+            false => 0.0,
+        };
+        let working = 2.0 * self.slice_length(true);
+        self.way(candidate) + self.way(self.incumbent) + first + working * lost
     }
 
     /// How long a rate is measured, of the incumbent or in a trial.
