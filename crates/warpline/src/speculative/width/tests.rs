@@ -167,6 +167,22 @@ fn slow_events_tell_a_width_soon() {
     }
 }
 
+/// A neighbor in whose windows most events are handled again is left after a few of them. (Red if
+/// `REPLAYS_MUCH` is large.)
+#[test]
+fn a_neighbor_that_wastes_most_is_left_at_once() {
+    let mut control = WidthControl::new(false, 1, 32, 2_560);
+    control.probe();
+    let (neighbor, base) = (control.level, control.base);
+    let (mut standing, mut replayed) = (0, 0);
+    while control.level == neighbor {
+        (standing, replayed) = (standing + 50, replayed + 100);
+        control.decide(standing, replayed, || 0.0);
+        assert!(standing <= 150, "it has three windows: {control:?}");
+    }
+    assert_eq!((control.level, control.direction), (base, -1));
+}
+
 /// Seen red: the change was noticed just before a probe, and became the settled cost.
 #[test]
 fn a_model_that_becomes_quiet_is_followed() {
