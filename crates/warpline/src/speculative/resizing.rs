@@ -250,11 +250,11 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         shared.words.publish_committed(self.sender.me, self.tally.committed);
         let lost = lost + self.tally.replayed - self.replayed_before;
         self.replayed_before = self.tally.replayed;
+        let at = self.nanoseconds();
         let Some(control) = &mut self.control else { return };
         let standing = shared.count_committed();
         if reason.has(Reason::START) {
             let count = self.sender.calendar.len() as usize + pending.len();
-            let at = self.started.elapsed().as_nanos() as f64;
             let now = Counts { standing, replayed: self.tally.replayed, at };
             control.begin(count, shared.width_before.is_some(), now);
         }
@@ -381,5 +381,14 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         pending.into_iter().for_each(|event| self.sender.insert(event));
         self.sender.begin_account();
         self.epoch += 1;
+        let at = self.nanoseconds();
+        if let Some(control) = &mut self.control {
+            control.open(at);
+        }
+    }
+
+    /// The time since this worker began.
+    fn nanoseconds(&self) -> f64 {
+        self.started.elapsed().as_nanos() as f64
     }
 }
