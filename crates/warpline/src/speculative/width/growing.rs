@@ -174,8 +174,8 @@ mod tests {
 
     /// A control that goes through windows with this number of events for each unit of width, of
     /// which a part is handled again that grows with the width: `waste` where that is 1. It is
-    /// counted in the next window. An event takes `each` nanoseconds. Returns the level at which its
-    /// search begins, whether that goes up or down, and how many windows there were until then.
+    /// counted in the next window. An event takes `each` nanoseconds. Returns the level at which the
+    /// search begins, whether it goes up or down, and how many windows there were until then.
     fn ends_at(pending: usize, density: f64, waste: f64, each: f64) -> (i32, i32, usize) {
         let mut control = begun(pending);
         let (mut standing, mut replayed) = (BEFORE.standing as f64, BEFORE.replayed as f64);
