@@ -12,9 +12,9 @@
 //!
 //! What a window wastes is counted when the next one is open, so growing comes to its end too late.
 //! Then windows become narrower again as long as they waste much: where handlers take long, the
-//! search would take most of a run for that. (256 events of 22 us on 64 LPs: 3 windows of 14 events
-//! in place of 40 ms of windows with 60, in which each event was handled three times.) Called at
-//! the start and by [`decide`](WidthControl::decide).
+//! search would take most of a run for that. (256 events of 100 us on 64 LPs: 1.2 s of a run of
+//! 1.8 s were windows in which each event was handled twice.) Called at the start and by
+//! [`decide`](WidthControl::decide).
 
 use super::WidthControl;
 
@@ -64,6 +64,30 @@ pub(in crate::speculative) struct Counts {
     pub(in crate::speculative) at: f64,
 }
 
+/// What a window was: the same since the one before it.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    events: i64,
+    replayed: i64,
+    took: f64,
+}
+
+impl Counts {
+    fn since(self, before: Self) -> Window {
+        let events = self.standing - before.standing;
+        debug_assert!(events >= 0, "fewer events stand than before");
+        let replayed = (self.replayed - before.replayed) as i64;
+        Window { events, replayed, took: self.at - before.at }
+    }
+}
+
+impl Window {
+    /// Whether this part of its events was handled again.
+    fn wastes(self, part: i64) -> bool {
+        part * self.replayed > self.events.max(16)
+    }
+}
+
 /// The first windows of a run, before the search begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth {
@@ -106,24 +130,23 @@ impl WidthControl {
 
     /// After a window of such a run.
     pub(super) fn grow(&mut self, growth: Growth, now: Counts) {
-        let Growth { before, phase } = growth;
-        let events = now.standing - before.standing;
-        let replayed = now.replayed - before.replayed;
-        debug_assert!(events >= 0, "fewer events stand than before");
-        let wastes = |part| part * replayed as i64 > events.max(16);
-        match phase {
-            Phase::Wider => self.grow_wider(events, &wastes, now.at - before.at, now),
+        let window = now.since(growth.before);
+        match growth.phase {
+            Phase::Wider => self.grow_wider(window, now),
             Phase::Opened => self.growing = Some(Growth { before: now, phase: Phase::Narrower }),
-            Phase::Narrower if wastes(WASTE_OF_FEW) => self.grow_from(self.level - STEP, true, now),
+            Phase::Narrower if window.wastes(WASTE_OF_FEW) => {
+                self.grow_from(self.level - STEP, true, now);
+            }
             // The search goes on from here.
             Phase::Narrower => self.growing = None,
         }
     }
 
-    fn grow_wider(&mut self, events: i64, wastes: &dyn Fn(i64) -> bool, took: f64, now: Counts) {
-        let is_wasteful = wastes(if events < EVENTS_FEW { WASTE_OF_FEW } else { WASTE });
-        let are_many = 2 * events >= events_first(self.lps as usize) as i64;
-        let is_enough = are_many || took >= LONG_ENOUGH;
+    fn grow_wider(&mut self, window: Window, now: Counts) {
+        let part = if window.events < EVENTS_FEW { WASTE_OF_FEW } else { WASTE };
+        let is_wasteful = window.wastes(part);
+        let are_many = 2 * window.events >= events_first(self.lps as usize) as i64;
+        let is_enough = are_many || window.took >= LONG_ENOUGH;
         let found = match self.level {
             level if is_wasteful => level - STEP,
             // As wide as was guessed.
@@ -174,8 +197,8 @@ mod tests {
 
     /// A control that goes through windows with this number of events for each unit of width, of
     /// which a part is handled again that grows with the width: `waste` where that is 1. It is
-    /// counted in the next window. An event takes `each` nanoseconds. Returns the level at which the
-    /// search begins, whether it goes up or down, and how many windows there were until then.
+    /// counted in the next window. An event takes `each` nanoseconds. Returns the level at which
+    /// the search begins, whether it goes up or down, and how many windows there were until then.
     fn ends_at(pending: usize, density: f64, waste: f64, each: f64) -> (i32, i32, usize) {
         let mut control = begun(pending);
         let (mut standing, mut replayed) = (BEFORE.standing as f64, BEFORE.replayed as f64);
