@@ -1,8 +1,8 @@
 //! Models whose parameters have names of the command's own flags, or one name between two models.
 //!
 //! A typed flag could be meant for either. The parser of command lines takes that for a mistake in
-//! the program, and ends with a message about types; here it is told what to rename. Called once,
-//! before a command line is parsed.
+//! the program, and ends with a message about types; here it is told what to rename. Called by
+//! [`Application`](crate::Application) before a command line is parsed.
 
 use clap::{Arg, Args, Command};
 use warpline_models::catalog::Entry;

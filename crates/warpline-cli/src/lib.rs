@@ -121,7 +121,7 @@ impl Application {
     }
 
     fn execute(&self, words: Vec<OsString>) -> Result<(), Failure> {
-        clashes::refuse(&self.models)?;
+        self.refuse_clashes()?;
         if let Some(text) = help::asked(&self.name(), &self.models, &words)? {
             return Output::open(None)?.write(&text);
         }

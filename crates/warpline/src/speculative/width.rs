@@ -39,9 +39,9 @@ const EVENTS_FINE: i64 = 3;
 /// have left them.
 const EVENTS_PER_LP: i64 = 2;
 const WINDOWS_ENOUGH: i64 = 256;
-/// Of events that take long, fewer tell as much: this number, in a few windows that took this time
-/// in nanoseconds. (256 events of 100 us on 64 LPs: three measurements at the first width were some
-/// 60 windows, and two thirds of a run of 1.8 s.)
+/// Of events that take long, fewer tell as much: this number, in a few windows, or a multiple of
+/// these, that took this time in nanoseconds. (256 events of 100 us on 64 LPs: three measurements
+/// at the first width were some 60 windows, and two thirds of a run of 1.8 s.)
 const EVENTS_LONG: i64 = 128;
 const WINDOWS_LONG: i64 = 4;
 const LONG: f64 = 5e6;
@@ -273,14 +273,15 @@ impl WidthControl {
             self.sparse_after = SPARSE_WINDOWS;
         }
         let replays = (replayed - began.replayed) as i64;
-        let wastes = windows >= WINDOWS_LONG && replays > events.max(16);
+        let wastes = replays > events.max(16);
         let mut least = scheduling::limit(EVENTS_LEAST as u64) as i64;
         if self.step == 1 {
             least *= EVENTS_FINE;
         }
         least = least.max(EVENTS_PER_LP * self.lps);
         let is_short = events < least && windows < WINDOWS_ENOUGH;
-        let may_be_long = wastes || windows >= WINDOWS_LONG && events >= EVENTS_LONG;
+        // (The clock takes a part of the time of a window of fast events.)
+        let may_be_long = windows % WINDOWS_LONG == 0 && (wastes || events >= EVENTS_LONG);
         if is_short && !may_be_long || windows < 4 && events < 10 * EVENTS_LEAST {
             return;
         }

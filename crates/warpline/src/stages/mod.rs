@@ -384,8 +384,10 @@ impl Sums {
         let (most, events) = most.unwrap_or_default();
         let mut text =
             format!("{} ran {:.0} % of the events", candidates[most], 100.0 * share(events));
-        let rates = (0..candidates.len()).filter_map(|number| Some((number, choice.rate(number)?)));
-        text += &named_rates(rates.map(|(number, rate)| (candidates[number].to_string(), rate)));
+        let rates = candidates.iter().enumerate();
+        text += &named_rates(
+            rates.filter_map(|(number, one)| Some((one.to_string(), choice.rate(number)?))),
+        );
         let (trials, cost) = (choice.trials() as usize, 100.0 * choice.share_of_trials());
         let counted = counted(trials, "trial");
         text += &match choice.cost_of_untried().map(|cost| 1e3 * cost) {

@@ -205,7 +205,11 @@ mod tests {
         let (mut late, mut windows) = (0.0, 0);
         control.choose_grid();
         while control.growing.is_some() {
-            let slots = control.slots().unwrap_or_else(|| control.choose_grid());
+            let is_wider = control.growing.is_some_and(|growth| growth.phase == Phase::Wider);
+            let slots = control.slots().unwrap_or_else(|| {
+                assert!(!is_wider, "growing needs one grid: {control:?}");
+                control.choose_grid()
+            });
             let width = slots as f64 * 2_f64.powi(control.exponent);
             let events = density * width;
             standing += events;
