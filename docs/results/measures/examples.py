@@ -19,7 +19,7 @@ from .bench import (
 # What a critical path allows: with LPs anywhere, and as they are placed.
 COLUMNS = ("speedup", "placed")
 # A line of what processes cost.
-EVENT_COSTS = re.compile(r"^(\w+) +(\S+) +([\d.]+) ns +([\d.]+) ns +([\d.]+)$", re.MULTILINE)
+EVENT_COSTS = re.compile(r"^(\w+) +(\S.*?) +([\d.]+) ns +([\d.]+) ns +([\d.]+)$", re.MULTILINE)
 
 
 @measures("processes")
@@ -69,7 +69,7 @@ def send_cost(bench: Bench) -> dict[str, list[Row]]:
 
 
 def thousands(digits: str) -> str:
-    return spaced(float(digits)) if float(digits) >= 10_000 else digits
+    return spaced(float(digits)) if float(digits) >= 1_000 else digits
 
 
 @measures("saving-sparse")

@@ -10,6 +10,8 @@ CIRCUITS = ("c2670", "multiplier:16", "regfile:16x32")
 COUNTS = r"(\d+) subcircuits, (\d+) transistors, (\d+) steps, (\d+) events"
 TIMES = r"([\d.]+) s sequentially, ([\d.]+) s with null messages"
 TABLE_1 = re.compile(rf"^- (\S+): {COUNTS}; {TIMES}", re.MULTILINE)
+# What a text tells of another value: how it is called, and the first figure with it.
+SENSITIVITY = re.compile(r"^- Sensitivity, ([^;\n]*?): \D*?([\d.]+\d)[^;\n]*\.$", re.MULTILINE)
 # What a text tells of null messages per event.
 NULL_MESSAGES = re.compile(r"^- (\S+), null messages per event: (.*)\.$", re.MULTILINE)
 # The curves of the buffer paper's figure 6.
@@ -73,10 +75,10 @@ def numa_sensitivity(bench: Bench) -> dict[str, list[Row]]:
     rows: dict[str, Row] = {}
     figures = ("numa-fig6-nodes", "numa-fig7", "numa-fig8", "numa-fig9")
     for nth, figure in enumerate(figures):
-        told = re.findall(r"^- Sensitivity, (.*): ([^;]*)\.$", bench.lab_text(figure), re.MULTILINE)
+        told = SENSITIVITY.findall(bench.lab_text(figure))
         for changed, found in told:
             row = rows.setdefault(changed, [changed, "", "", "", ""])
-            row[1 + nth] = re.search(r"[\d.]+", found)[0]
+            row[1 + nth] = found
     return {"lab-numa-sensitivity": list(rows.values())}
 
 
