@@ -7,9 +7,9 @@
 //! in the model of the KSR-2.) At each fossil collection, a worker counts its messages to each
 //! other worker since the last one; B(*i*, *j*) keeps that many buffers and a few more. Of the
 //! others, those that came from *j* return to *j*. The rest go to the stock if it is low, so that
-//! any part can get them; otherwise they stay, because buffers from the stock were last used on
-//! other cores. (Returning all of them to the stock made the hypercube a fifth slower with two
-//! workers.)
+//! any part can get them; otherwise they stay, up to a few times what the part needs, because
+//! buffers from the stock were last used on other cores. (Returning all of them to the stock made
+//! the hypercube a fifth slower with two workers.)
 //!
 //! A worker that floods the others cannot take all buffers. At each fossil collection, each worker
 //! says how many buffers it could use: those in use and the targets of its parts, or all if a draw
@@ -54,6 +54,10 @@ impl Part {
 
 /// A worker draws its equal part in at least this many pieces.
 const PIECES: usize = 16;
+/// A part keeps what it needs and this number of times as much; the rest goes to the stock. LPs
+/// with many events may have moved here, and their old worker draws others in its place. (Where a
+/// hot spot wandered from worker to worker, the pool grew by 10 KB with each LP that moved.)
+const KEPT: usize = 4;
 /// The stock is low when it has less than the limit divided by this.
 const LOW: usize = 8;
 /// A worker needs its equal part divided by this beside what it has in use: with that it begins.
@@ -213,9 +217,16 @@ impl<'a> AdaptivePool<'a> {
     }
 
     /// Puts the buffers that others have returned into their parts.
+    ///
+    /// What a part does not lack is this worker's own: an LP that moves takes its events along, and
+    /// their buffers become free at a worker that never got them. (In the part of that worker they
+    /// would be too many there, and go back and forth with each fossil collection.)
     fn collect_returned(&mut self) {
-        let put = |buffer, peer: usize| self.parts[peer].free.push(buffer);
-        self.shared.shelves[self.me].take_all(put);
+        let (me, parts) = (self.me, &mut self.parts);
+        self.shared.shelves[me].take_all(|buffer, peer| {
+            let owner = if parts[peer].gained() < 0 { peer } else { me };
+            parts[owner].free.push(buffer);
+        });
     }
 
     /// The number of free buffers that a part keeps, and how many more it may have before it
@@ -250,7 +261,8 @@ impl<'a> AdaptivePool<'a> {
         if returned > 0 {
             self.shared.shelves[peer].put(part.free.drain(..returned as usize), me);
         }
-        let rest = if low { surplus - returned as usize } else { 0 };
+        let kept = if low { 0 } else { KEPT * target };
+        let rest = (surplus - returned as usize).saturating_sub(kept);
         self.scratch.extend(part.free.drain(..rest));
         part.base -= rest as isize;
     }

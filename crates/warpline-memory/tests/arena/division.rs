@@ -358,3 +358,43 @@ fn one_way_traffic_goes_on() {
         }
     }
 }
+
+/// LPs that move take the buffers of their messages along. These come back to their worker, or to
+/// the stock, once, and no more of them are drawn with each move.
+///
+/// Red if the part of the worker that returns a buffer gets it in any case, or if a worker keeps
+/// all that it has.
+#[test]
+fn buffers_of_lps_that_move_are_used_again() {
+    let (rounds, each) = if cfg!(miri) { (20, 16) } else { (400, 64) };
+    // Whether receivers of their own worker's messages move, whether their senders do, too, and
+    // whether they move in both directions.
+    let moves = [(true, false, true), (false, false, true), (true, true, false)];
+    for (of_own, with_senders, both_ways) in moves {
+        let arena = Arena::new(PoolPlan::new(Pool::Adaptive, 2, None));
+        let mut sides = [arena.buffers(0), arena.buffers(1)];
+        let mut most = 0;
+        for round in 0..rounds {
+            let sender = if both_ways { round % 2 } else { 0 };
+            let to = |n| if n % 2 == 0 { sender } else { 1 - sender };
+            let sent: Vec<_> = (0..each)
+                .map(|n| (to(n), sides[sender].fill_with(to(n), || n).expect("there is no limit")))
+                .collect();
+            for (n, (to, id)) in sent.into_iter().enumerate() {
+                most = most.max(id.get());
+                let has_moved = (to == sender) == of_own && n < each / 2;
+                let at = if has_moved { 1 - to } else { to };
+                if has_moved {
+                    sides[to].pass_on(id, at);
+                }
+                sides[at].free(id, if has_moved && with_senders { at } else { sender });
+            }
+            sides.iter_mut().for_each(|side| side.redistribute(false));
+        }
+        assert!(most < 16 * each as u32, "{most} buffers were drawn, for {each} messages");
+        sides[0].redistribute(false);
+        let before = sides[0].free_count();
+        sides[1].redistribute(false);
+        assert_eq!(sides[0].free_count(), before, "buffers go back and forth");
+    }
+}
