@@ -62,14 +62,11 @@ def send_cost(bench: Bench) -> dict[str, list[Row]]:
         found.setdefault(line[0], []).append(line)
     rows = []
     for size, lines in found.items():
-        whole = [f"{thousands(line[2])} / {thousands(line[3])}" for line in lines]
-        part = [f"{thousands(line[5])} / {thousands(line[6])}" for line in lines]
+        cells = [[spaced(float(line[at])) for at in (2, 3, 5, 6)] for line in lines]
+        whole = [f"{sent} / {in_place}" for sent, in_place, _, _ in cells]
+        part = [f"{sent} / {in_place}" for _, _, sent, in_place in cells]
         rows.append([spaced(int(size)), *whole, *part])
     return {"send-cost": rows}
-
-
-def thousands(digits: str) -> str:
-    return spaced(float(digits)) if float(digits) >= 1_000 else digits
 
 
 @measures("saving-sparse")

@@ -75,8 +75,7 @@ def numa_sensitivity(bench: Bench) -> dict[str, list[Row]]:
     rows: dict[str, Row] = {}
     figures = ("numa-fig6-nodes", "numa-fig7", "numa-fig8", "numa-fig9")
     for nth, figure in enumerate(figures):
-        told = SENSITIVITY.findall(bench.lab_text(figure))
-        for changed, found in told:
+        for changed, found in SENSITIVITY.findall(bench.lab_text(figure)):
             row = rows.setdefault(changed, [changed, "", "", "", ""])
             row[1 + nth] = found
     return {"lab-numa-sensitivity": list(rows.values())}
