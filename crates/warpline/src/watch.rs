@@ -49,8 +49,9 @@ pub(crate) enum Hint {
     /// width, each has about so many of them, and there are so many windows before the end.
     Pending { events: u64, window: Option<(u64, u64)> },
     /// Of an engine with windows: the events per second of a worker while it handles events and
-    /// does nothing else, if that is measured; and about how many it has pending.
-    Windows { handling: Option<f64>, pending: u64 },
+    /// does nothing else, if that is measured; about how many it has pending; and by which factor
+    /// the rate may rise until the width of its windows is found.
+    Windows { handling: Option<f64>, pending: u64, may_gain: f64 },
     /// What the sequential engine has pending, and the seconds that a copy of a state takes, if
     /// that is measured.
     Sequential { pending: u64, copying: Option<f64> },

@@ -70,6 +70,7 @@ pub(crate) struct ProgressMonitor<'a, 'w> {
     stopped: Option<Instant>,
     handling: Handling,
     pending: u64,
+    may_gain: f64,
     /// A panic of the observer. It is not the model's, so it goes to the caller of the run.
     panic: Option<Box<dyn Any + Send>>,
 }
@@ -92,6 +93,7 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
             stopped: None,
             handling: Handling::default(),
             pending: 0,
+            may_gain: 1.0,
             panic: None,
         }
     }
@@ -131,6 +133,11 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
     #[inline]
     pub(crate) const fn holds(&mut self, pending: u64) {
         self.pending = pending;
+    }
+
+    /// Notes by which factor the rate may rise until the width of windows is found.
+    pub(crate) const fn may_gain(&mut self, may_gain: f64) {
+        self.may_gain = may_gain;
     }
 
     /// Notes a time before which everything is handled.
@@ -190,7 +197,8 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
     fn look_at(&mut self, now: Instant) {
         let mut stops = self.stopped.is_some() || self.watch.stopped();
         let progress = self.progress(self.now);
-        let hint = Hint::Windows { handling: self.handling.rate(), pending: self.pending };
+        let Self { pending, may_gain, .. } = *self;
+        let hint = Hint::Windows { handling: self.handling.rate(), pending, may_gain };
         if self.watch.ends_stage(&progress, hint) {
             // Ordering: Relaxed, as below. What was handled of the window is kept.
             self.stop.soon.store(true, Ordering::Relaxed);

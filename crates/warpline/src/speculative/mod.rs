@@ -21,6 +21,7 @@
 //! | where sends go, what comes in | [`sending`] |
 //! | which windows are committed | [`words`] |
 //! | how much memory there is, and who pays for what | [`memory`], [`paying`] |
+//! | when windows are given up | [`excess`] |
 //! | all begin again | [`resizing`], [`resize`], [`one_by_one`] |
 //!
 //! # Invariants
@@ -45,6 +46,7 @@ mod coasting;
 mod costs;
 mod diagnosis;
 mod event;
+mod excess;
 mod executing;
 mod grid;
 mod memory;

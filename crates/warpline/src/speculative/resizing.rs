@@ -24,13 +24,14 @@ use super::{
     one_by_one::{OneByOne, Until},
     resize::Reason,
     sending::Opened,
-    width::{Counts, events_first_of},
+    width::{Counts, events_first, events_first_of},
     words::Word,
     worker::SpeculativeWorker,
 };
 use crate::{
     cut::Cut,
     event::{Buffer, Message},
+    handling,
     run::{ProgressMonitor, Reduction},
     scheduling,
     sync::Ordering,
@@ -87,8 +88,11 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let size = self.newest_size();
         let lost = self.undo_windows(&mut pending);
         self.sender.calendar.annihilate();
-        self.plan(reason, lost, size, &pending);
         let is_start = reason.has(Reason::START);
+        if is_start {
+            self.events_first = self.first_events();
+        }
+        self.plan(reason, lost, size, &pending);
         let width = if is_start { self.first_width(&pending) } else { self.base_width };
         let given_up = Reduction { lbts: width.to_bits(), flags: u64::from(self.has_given_up) };
         let Reduction { lbts: width, flags } = self.reduce(given_up, None)?;
@@ -256,6 +260,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         if reason.has(Reason::START) {
             let count = self.sender.calendar.len() as usize + pending.len();
             let now = Counts { standing, replayed: self.tally.replayed, at };
+            control.begin_searches_with(self.events_first);
             control.begin(count, shared.width_before.is_some(), now);
         }
         let events = control.given_up(reason, lost, standing, size);
@@ -264,6 +269,18 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         // Ordering: Relaxed; a barrier lies between.
         shared.resize.one_by_one_events.store(events, Ordering::Relaxed);
         shared.resize.exponent.store(control.exponent, Ordering::Relaxed);
+    }
+
+    /// The events of a window at which the search for a width begins, by how many LPs there are and
+    /// what copies of their states take.
+    fn first_events(&self) -> usize {
+        let copying = if const { handling::copies_much::<M>() } {
+            let (made, seconds) = handling::time_copies(self.lps.iter().map(|lp| &lp.state));
+            seconds / f64::from(made.max(1))
+        } else {
+            0.0
+        };
+        events_first(self.lps.len(), copying)
     }
 
     /// At the start: a width at which this worker's first window has some events; if all events
@@ -281,7 +298,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
         let mut times: Vec<_> = sample.map(|event| event.key.time_value()).collect();
         times.sort_unstable_by(f64::total_cmp);
         let Some(first) = times.first() else { return f64::INFINITY };
-        let events = events_first_of(self.lps.len(), count);
+        let events = events_first_of(self.events_first, count);
         let some = times.iter().skip(events / step).map(|time| time - first);
         let lookahead = || Some(shared.admission.lookahead()).filter(|&lookahead| lookahead > 0.0);
         let width = some.into_iter().find(|width| *width > 0.0).or_else(lookahead);

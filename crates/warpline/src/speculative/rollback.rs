@@ -24,18 +24,24 @@ use super::{
     costs::Part,
     event::{Event, Parity},
     executing::execute,
+    resize::Reason,
     window::Executed,
     worker::SpeculativeWorker,
 };
 use crate::{
     event::{Buffer, Message, by_lp},
     local_lp::LocalLp,
-    panics, scheduling, sorting,
+    panics,
+    run::ProgressMonitor,
+    scheduling, sorting,
 };
+
+/// The clock is looked at once for this number of late events.
+const LATE_BETWEEN_LOOKS: u64 = 64;
 
 impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// Handles the late events of a window until there are none, or a resize is requested.
-    pub(super) fn settle(&mut self, parity: Parity) {
+    pub(super) fn settle(&mut self, parity: Parity, monitor: &mut ProgressMonitor<'_, '_>) {
         if self.sender.late[parity.index()].is_empty() {
             return;
         }
@@ -51,11 +57,14 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
             while let Some(event) =
                 events.next_if(|event| !is_limited || self.can_handle_late(parity, event))
             {
-                let to = event.to;
+                let (to, looked) = (event.to, self.tally.late / LATE_BETWEEN_LOOKS);
                 let mut rest = std::iter::from_fn(|| events.next_if(|event| event.to == to));
                 self.handle_late(parity, event, &mut rest);
                 scheduling::point();
                 self.check_waste();
+                if self.tally.late / LATE_BETWEEN_LOOKS > looked && monitor.is_to_stop() {
+                    self.request_resize(Reason::STOP);
+                }
                 if self.is_resize_requested() {
                     break;
                 }

@@ -8,12 +8,12 @@
 //! `l` is odd. Slots are the base width times 2^d, and a window has a whole number of them.
 
 mod found;
+mod given_up;
 mod growing;
 
-use super::resize::Reason;
 use crate::scheduling;
 pub(crate) use found::{FoundWidth, FoundWidths};
-pub(super) use growing::{Counts, events_first_of};
+pub(super) use growing::{Counts, events_first, events_first_of};
 use growing::{FAR, Growth};
 
 /// The most slots that a window may have.
@@ -48,14 +48,28 @@ const LONG: f64 = 5e6;
 /// A neighbor is no better as soon as so many more events were handled again than stand. (Windows
 /// that are four times as wide, of events of 22 us, took 14 ms each: seven of them are 0.1 s.)
 const REPLAYS_MUCH: i64 = 64;
+/// By which factor rates have risen on models that were tried, at most: from the first measurement
+/// (windows of 64 events copied tables of 130 entries for each), and from the last large step.
+const GAIN_OF_LARGE_STEPS: f64 = 8.0;
+const GAIN_OF_SMALL_STEPS: f64 = 1.2;
 /// Windows in a row that have fewer events than this are sparse.
 const SPARSE_WINDOWS: i64 = 64;
 /// The most sparse windows before they become wider.
 const SPARSE_MAX: i64 = WINDOWS_ENOUGH;
-/// The most events of a stretch that are handled one by one.
-const ONE_BY_ONE_MAX: u64 = 1 << 20;
-/// After this number of storms in a row, events are handled one by one for a while.
-const STORMS_MAX: u32 = 6;
+
+/// A window may have this number of events per LP, and some more, before it counts as too large.
+const EVENTS_PER_LP_MAX: u64 = 16;
+const EVENTS_MORE: u64 = 2048;
+/// With more events than this, only this number per LP: the memory of such windows costs more than
+/// anything that is shared in them can gain.
+const EVENTS_MANY: u64 = 65_536;
+const EVENTS_PER_LP_MANY: u64 = 4;
+
+/// The most events that a window of a worker with that many LPs should have.
+pub(super) fn events_max(lps: usize) -> u64 {
+    let (lps, more) = (lps as u64, scheduling::limit(EVENTS_MORE));
+    (EVENTS_PER_LP_MAX * lps).min(EVENTS_MANY.max(EVENTS_PER_LP_MANY * lps)) + more
+}
 
 /// How many slots a window of a level has on the grid with slots of 2^`exponent` base widths, if
 /// that is a whole number and not above `most`.
@@ -133,6 +147,8 @@ pub(super) struct WidthControl {
     slots_most: u64,
     tiles: i64,
     lps: i64,
+    /// The events of a window at which a search begins, at most.
+    first: usize,
     /// Events of a worker that were pending when the stage began.
     pending: usize,
     events_max: i64,
@@ -149,7 +165,7 @@ struct Beginning {
 impl WidthControl {
     /// Control for a worker with this number of tiles and LPs, whose windows should not have more
     /// than `events_max` events.
-    pub(super) const fn new(is_fixed: bool, tiles: usize, lps: usize, events_max: u64) -> Self {
+    pub(super) fn new(is_fixed: bool, tiles: usize, lps: usize, events_max: u64) -> Self {
         Self {
             is_fixed,
             exponent: -1,
@@ -184,6 +200,7 @@ impl WidthControl {
             slots_most: SLOTS_MAX,
             tiles: tiles as i64,
             lps: lps as i64,
+            first: events_first(lps, 0.0),
             pending: 0,
             events_max: events_max as i64,
         }
@@ -209,6 +226,16 @@ impl WidthControl {
         });
         debug_assert_eq!(self.slots(), Some(slots), "windows do not fit the grid of {self:?}");
         slots
+    }
+
+    /// By which factor what windows commit may rise until their width is found, about.
+    pub(super) const fn may_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Settled => 1.0,
+            _ if self.is_fixed => 1.0,
+            _ if self.step > 1 => GAIN_OF_LARGE_STEPS,
+            _ => GAIN_OF_SMALL_STEPS,
+        }
     }
 
     fn go_to(&mut self, level: i32) {
@@ -305,6 +332,10 @@ impl WidthControl {
         }
         self.limit(events, windows, standing);
         if std::mem::take(&mut self.is_first) {
+            if 2 * growing::WASTE * replays > events.max(16) {
+                // Wider windows would waste more.
+                self.direction = -1;
+            }
             let levels = self.levels_to_first(events as f64 / windows as f64);
             if levels.abs() >= FAR && !(levels > 0 && is_long) {
                 (self.base, self.mode) = ((self.level + levels).min(self.cap), Mode::Base);
@@ -431,62 +462,6 @@ impl WidthControl {
             }
         }
         self.go_to(self.base);
-    }
-
-    /// The open windows were given up, and `lost` executions with them; the newest one would have
-    /// had `size` events. Returns how many events are to be handled one by one before the next
-    /// window.
-    pub(super) fn given_up(&mut self, reason: Reason, lost: u64, standing: i64, size: u64) -> u64 {
-        let is_size = reason.has(Reason::SIZE);
-        if !is_size && !reason.has(Reason::STORM) {
-            return 0;
-        }
-        self.growing = None;
-        let (wide, is_soon) = (self.level, self.since_storm < 64);
-        let drop = match (is_size, is_soon) {
-            (true, _) => -self.levels_to_first(size as f64),
-            (false, true) => 4,
-            (false, false) => 2,
-        };
-        let drop = drop.max(2);
-        self.cap = wide - 1;
-        self.cap_credit = 16 * lost as i64 + 4096;
-        if is_size {
-            // Half of what is too many is what windows may have, for a good while.
-            let octaves = (2.0 * size as f64 / self.events_max as f64).log2();
-            self.cap -= (2.0 * octaves).ceil().max(0.0) as i32;
-            self.cap_credit = self.cap_credit.max(64 * self.events_max);
-        }
-        self.cap_until = standing + self.cap_credit;
-        self.paid_at = self.cap_until;
-        if self.since_storm < 8 {
-            self.storms += 1;
-        } else {
-            (self.storms, self.first_storm_level) = (1, wide);
-        }
-        self.since_storm = 0;
-        self.direction = -1;
-        let is_probe = self.mode == Mode::Candidate && self.base < wide && !is_soon;
-        self.mode = Mode::Base;
-        if self.storms >= STORMS_MAX {
-            // Narrower windows do not help. The next stretch is longer.
-            self.one_by_one =
-                (4 * lost + scheduling::limit(1024)).max(self.one_by_one * 2).min(ONE_BY_ONE_MAX);
-            (self.storms, self.since_storm) = (0, 1000);
-            (self.cap, self.base) = (self.first_storm_level, self.first_storm_level - 2);
-            self.settled_cost = 0.0;
-            self.go_to(self.base);
-            return self.one_by_one;
-        }
-        if is_probe {
-            self.failed_steps += 1;
-        } else {
-            self.step = if is_size { 4 } else { 2 };
-            (self.failed_steps, self.settled_cost) = (0, 0.0);
-            self.base = wide - drop;
-        }
-        self.go_to(self.base);
-        0
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     sending::{Opened, SpeculativeSender},
     shared::{ANOTHER_GRID, ErrorContext, SpeculativeShared},
     sparse::SparseCopies,
-    width::WidthControl,
+    width::{WidthControl, events_max},
     window::{Place, Window},
     words::Word,
 };
@@ -24,17 +24,6 @@ use crate::{
     run::ProgressMonitor,
     scheduling::{self, Instant},
 };
-
-/// A window may have this number of events per LP, and some more, before it counts as too large.
-const EVENTS_PER_LP_MAX: u64 = 16;
-const EVENTS_MORE: u64 = 2048;
-/// With more events than this, only this number per LP: the memory of such windows costs more than
-/// anything that is shared in them can gain.
-const EVENTS_MANY: u64 = 65_536;
-const EVENTS_PER_LP_MANY: u64 = 4;
-/// Executions that may be wasted for each one that stands.
-const WASTE_MAX: i64 = 3;
-const WASTE_MORE: u64 = 256;
 
 /// A worker.
 pub(super) struct SpeculativeWorker<'a, M: Model, B> {
@@ -61,6 +50,8 @@ pub(super) struct SpeculativeWorker<'a, M: Model, B> {
     pub(super) rounds: u64,
     /// The width that [`WidthControl`] counts in.
     pub(super) base_width: f64,
+    /// The events of a window at which the search for a width begins, at most.
+    pub(super) events_first: usize,
     pub(super) control: Option<WidthControl>,
     pub(super) started: Instant,
     /// Events that were replayed before the last resize.
@@ -106,7 +97,7 @@ pub(super) struct Tally {
     /// Executions that stand in windows that are committed.
     pub(super) committed: u64,
     /// All executions when a window was opened, by its parity.
-    base: [u64; 2],
+    pub(super) base: [u64; 2],
 }
 
 impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'a, M, B> {
@@ -128,6 +119,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'a, M, B> {
             epoch: 0,
             rounds: 0,
             base_width: 1.0,
+            events_first: 0,
             control: (me == 0).then(|| {
                 let is_fixed = matches!(shared.settings.engine.width, Width::Fixed(_));
                 let fresh = || WidthControl::new(is_fixed, tiles, lps, events_max(lps));
@@ -229,13 +221,9 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'a, M, B> {
         monitor.reaches(self.sender.grid.start(begin));
         monitor.holds(self.sender.calendar.len());
         for tile in 0..self.sender.calendar.tiles() {
-            self.poll();
+            self.poll(monitor);
             self.open_tile(parity, tile, monitor);
-            let (size, most) = (self.newest_size(), events_max(self.lps.len()));
-            let events = self.windows[parity.index()].log.len() as u64;
-            if events > most || events > most / 8 && size > 2 * most {
-                self.request_resize(Reason::SIZE);
-            }
+            self.check_size();
             if monitor.is_to_stop() {
                 self.request_resize(Reason::STOP);
             }
@@ -247,23 +235,16 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'a, M, B> {
             self.sampler.end_window();
         }
         self.sender.publish();
-        self.poll();
-    }
-
-    /// About how many events the newest window has, as far as the tiles tell that were opened.
-    pub(super) fn newest_size(&self) -> u64 {
-        let parity = Parity::of(self.newest).index();
-        let tiles = self.sender.opened[parity].tiles.max(1) as u64;
-        self.windows[parity].len() * self.sender.calendar.tiles() as u64 / tiles
+        self.poll(monitor);
     }
 
     /// Settles the newest window, once the one before it is committed, and announces that.
     fn settle_window(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
         let parity = Parity::of(self.newest);
-        self.settle(parity);
+        self.settle(parity, monitor);
         self.report(0);
         self.await_commit(monitor, self.newest);
-        self.settle(parity);
+        self.settle(parity, monitor);
         if self.is_resize_requested() {
             return;
         }
@@ -276,11 +257,12 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'a, M, B> {
             let standing = shared.count_committed();
             let slots = control
                 .decide(standing, self.tally.replayed, || self.started.elapsed().as_nanos() as f64);
+            monitor.may_gain(control.may_gain());
             shared.set_width(self.newest + 2, slots.unwrap_or(ANOTHER_GRID));
         }
         self.is_idle = true;
-        self.announce();
-        self.poll();
+        self.announce(monitor);
+        self.poll(monitor);
         if self.sender.grid.is_over(self.sender.border()) {
             // No window is left before the end.
             self.await_commit(monitor, self.newest + 1);
@@ -333,7 +315,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'a, M, B> {
         self.show(Activity::AtWindowEnd);
         while self.oldest < window && !self.is_resize_requested() {
             let received = self.sender.received;
-            if !self.poll() {
+            if !self.poll(monitor) {
                 // A correction may go to and fro between workers: who gets one expects the next.
                 waited = if self.sender.received == received { waited + 1 } else { 0 };
                 if monitor.waits(waited) {
@@ -362,7 +344,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'a, M, B> {
 
     /// Looks at what others have sent, and whether the oldest window is committed. Returns whether
     /// it was.
-    pub(super) fn poll(&mut self) -> bool {
+    pub(super) fn poll(&mut self, monitor: &mut ProgressMonitor<'_, '_>) -> bool {
         scheduling::point();
         self.request_simulated();
         if !scheduling::is_mail_late() {
@@ -372,7 +354,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'a, M, B> {
             return false;
         }
         if self.announced != self.sender.received[self.sender.oldest.index()] {
-            self.announce();
+            self.announce(monitor);
         }
         if self.is_resize_requested() || !self.is_settled() {
             return false;
@@ -396,7 +378,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'a, M, B> {
     }
 
     /// Settles the oldest window and publishes that, unless a resize is requested.
-    fn announce(&mut self) {
+    fn announce(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
         let (me, shared, oldest) = (self.sender.me, self.shared(), self.sender.oldest);
         if !self.sender.late[oldest.index()].is_empty() {
             // WORD-A: it may send from here on.
@@ -404,7 +386,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'a, M, B> {
             // In the middle of opening a tile of the next window, which goes on after this.
             let (executing, window_end) = (self.sender.executing, self.sender.window_end);
             self.report(1);
-            self.settle(oldest);
+            self.settle(oldest, monitor);
             self.report(0);
             (self.sender.executing, self.sender.window_end) = (executing, window_end);
             if !self.windows[oldest.index()].stopped.is_empty() {
@@ -478,22 +460,4 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'a, M, B> {
     pub(super) const fn has_two_windows(&self) -> bool {
         self.newest > self.oldest
     }
-
-    /// Requests a resize if much more is executed than stands.
-    pub(super) fn check_waste(&mut self) {
-        let useful = self.windows[0].standing + self.windows[1].standing;
-        debug_assert!(useful <= self.tally.processed as i64, "more stands than was processed");
-        let all = (self.tally.processed - self.tally.base[self.sender.oldest.index()]) as i64;
-        if all > scheduling::limit(WASTE_MORE) as i64 + WASTE_MAX * useful {
-            self.request_resize(Reason::STORM);
-        } else if useful > 4 * events_max(self.lps.len()) as i64 {
-            self.request_resize(Reason::SIZE);
-        }
-    }
-}
-
-/// The most events that a window of a worker with that many LPs should have.
-fn events_max(lps: usize) -> u64 {
-    let (lps, more) = (lps as u64, scheduling::limit(EVENTS_MORE));
-    (EVENTS_PER_LP_MAX * lps).min(EVENTS_MANY.max(EVENTS_PER_LP_MANY * lps)) + more
 }

@@ -12,6 +12,7 @@
 
 mod budget;
 mod density;
+mod gaps;
 mod hints;
 mod known;
 mod price;
@@ -20,6 +21,7 @@ mod trial;
 use crate::Progress;
 use budget::{Budget, Lag};
 use density::Density;
+use gaps::Gaps;
 use known::{Hints, Known, Now, patience};
 use trial::Trial;
 
@@ -38,10 +40,6 @@ const TRIAL_SLICE_MOST: f64 = 3e-3;
 /// and `auto` stayed with the sequential engine in half of all runs, where two workers were 1.6
 /// times as fast.)
 const SLICE_EVENTS: f64 = 64.0;
-/// A look at the clock that comes later than this, in seconds, may mean that another program had
-/// the core. A rate is measured for this number of times as long: so it counts what that one takes.
-const GAP_LEAST: f64 = 1e-3;
-const SLICE_GAPS: f64 = 2.0;
 /// A hand-over is thought to take at least this time before the first one, in seconds.
 const HANDOVER_LEAST: f64 = 0.5e-3;
 /// A trial goes on, and none begins, while the rate rises by this factor from slice to slice, or
@@ -91,8 +89,7 @@ pub(crate) struct Choice {
     odd_slices: u32,
     /// By which share the rate of a slice is off, on average: other programs take their turns.
     noise: f64,
-    /// The longest time between two looks, of late.
-    gap: f64,
+    gaps: Gaps,
     density: Density,
     hints: Hints,
     /// The events that were pending after the slice before.
@@ -124,7 +121,7 @@ impl Choice {
             steady: 0.0,
             odd_slices: 0,
             noise: 0.0,
-            gap: 0.0,
+            gaps: Gaps::default(),
             density: Density::default(),
             hints: Hints::default(),
             pending: 0,
@@ -235,8 +232,8 @@ impl Choice {
     pub(crate) fn look(&mut self, progress: &Progress) -> bool {
         let time = progress.wall.as_secs_f64();
         debug_assert!(progress.committed_events >= self.committed, "CUT-A: events are lost");
-        if self.is_counting() && time - self.time > GAP_LEAST {
-            self.gap = self.gap.max(time - self.time);
+        if self.is_counting() {
+            self.gaps.note(time - self.time, self.is_alone());
         }
         let has_advanced = progress.committed_events > self.committed;
         (self.time, self.committed) = (time, progress.committed_events);
@@ -326,7 +323,10 @@ impl Choice {
             }
             return false;
         }
-        if is_rising && CLEAR * rate > trial.best {
+        // With copies, the first slice is one of windows and memory that are new.
+        let is_new = self.now.slices == 1 && self.copying(self.now.candidate) > 0.0;
+        let may_rise = is_rising && (is_new || CLEAR * rate > trial.best);
+        if may_rise || self.hints.may_reach(trial.best, rate) {
             return false;
         }
         self.note_loss(trial, rate)
@@ -387,7 +387,7 @@ impl Choice {
         *known = Some(smooth);
         self.known[self.incumbent].density = self.density.now();
         self.noise += ((rate / smooth - 1.0).abs().min(1.0) - self.noise) / 10.0;
-        self.gap *= 0.9;
+        self.gaps.fade();
         if let Some((_, fastest)) = self.fastest_other() {
             self.lag.note(slice, rate, fastest);
         }

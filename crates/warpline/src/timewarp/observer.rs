@@ -93,7 +93,7 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         // Before the first GVT, others may not have all their LPs yet.
         if gvt > Bound::ZERO && self.watch.stage_end.is_some() {
             let pending = worker.sender.pending.len() as u64;
-            let hint = Hint::Windows { handling: None, pending };
+            let hint = Hint::Windows { handling: None, pending, may_gain: 1.0 };
             self.stops |= self.watch.ends_stage(&progress(self.shared.committed_before), hint);
         }
         let most = if self.shared.is_alone() { self.watch.workers_allowed() } else { usize::MAX };

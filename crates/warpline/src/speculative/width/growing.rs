@@ -22,6 +22,10 @@ use super::WidthControl;
 /// many as the worker has LPs, if the width in force is this number of levels away from it.
 pub(super) const EVENTS_FIRST: usize = 64;
 pub(super) const FAR: i32 = 4;
+/// Where states are copied, windows with more events pay: each LP is copied once in a dozen windows
+/// ([`sparse`](crate::speculative)), and these copies take half as long as the events if a window
+/// has one event for each LP and so many seconds of a copy. (If an event takes 100 ns.)
+const COPYING: f64 = 600e-9;
 /// But it begins with no more than this part of what is pending, where that is much.
 const PENDING_PART: usize = 8;
 /// The level of the first window where few events are pending, and where many are; and the highest
@@ -35,20 +39,21 @@ const STEP: i32 = 2;
 const PENDING_FEW: usize = 2048;
 /// A window wastes much if this part of its events is handled again; and the same if it has fewer
 /// events than that number, of which a larger part may be late by chance.
-const WASTE: i64 = 16;
+pub(super) const WASTE: i64 = 16;
 const WASTE_OF_FEW: i64 = 4;
 const EVENTS_FEW: i64 = 512;
 
-/// How many events of a worker with this number of LPs a window has where a search begins, at most.
-fn events_first(lps: usize) -> usize {
-    EVENTS_FIRST.max(lps / 2)
+/// How many events of a worker with this number of LPs a window has where a search begins, at most,
+/// if a copy of an LP's state takes so many seconds.
+pub(in crate::speculative) fn events_first(lps: usize, copying: f64) -> usize {
+    EVENTS_FIRST.max(lps / 2).max((lps as f64 * copying / COPYING) as usize)
 }
 
 /// The same where this number of its events is pending: in a window of most of them, most of what
 /// they send would be late.
-pub(in crate::speculative) fn events_first_of(lps: usize, pending: usize) -> usize {
+pub(in crate::speculative) fn events_first_of(first: usize, pending: usize) -> usize {
     let part = if pending < PENDING_FEW { pending / 2 } else { pending / PENDING_PART };
-    events_first(lps).min(part)
+    first.min(part)
 }
 
 /// Windows that take this time in nanoseconds do not become wider to have more events: what is
@@ -107,6 +112,11 @@ enum Phase {
 }
 
 impl WidthControl {
+    /// Where a search begins, windows have this number of events, or fewer: see [`events_first`].
+    pub(in crate::speculative) const fn begin_searches_with(&mut self, events: usize) {
+        self.first = events;
+    }
+
     /// A stage begins, with this number of pending events of a worker. If its windows are not known
     /// from before, they grow from here; if they grew in the stage before, they go on, from counts
     /// of their own: each stage counts replayed events anew.
@@ -145,7 +155,7 @@ impl WidthControl {
     fn grow_wider(&mut self, window: Window, now: Counts) {
         let part = if window.events < EVENTS_FEW { WASTE_OF_FEW } else { WASTE };
         let is_wasteful = window.wastes(part);
-        let are_many = 2 * window.events >= events_first(self.lps as usize) as i64;
+        let are_many = 2 * window.events >= self.first as i64;
         let is_enough = are_many || window.took >= LONG_ENOUGH;
         let found = match self.level {
             level if is_wasteful => level - STEP,
@@ -164,8 +174,8 @@ impl WidthControl {
 
     /// How many levels windows with this number of events are away from where a search begins.
     pub(super) fn levels_to_first(&self, events: f64) -> i32 {
-        let most = events_first(self.lps as usize) as f64;
-        let least = events_first_of(self.lps as usize, self.pending) as f64;
+        let most = self.first as f64;
+        let least = events_first_of(self.first, self.pending) as f64;
         (2.0 * (events.clamp(least.max(1.0), most) / events.max(1.0)).log2()).round() as i32
     }
 

@@ -6,6 +6,8 @@
 //! begin only then. Called by [`stages`](crate::stages) before each look,
 //! and by [`Choice`] after a slice.
 
+use std::time::Duration;
+
 use super::{
     Choice,
     known::{Hints, Known},
@@ -53,14 +55,21 @@ impl Choice {
     pub(crate) fn note(&mut self, hint: Hint) {
         match hint {
             Hint::Pending { events, window } => self.note_pending(events, window),
-            Hint::Windows { handling, pending } => {
+            Hint::Windows { handling, pending, may_gain } => {
                 let workers = self.known[self.now.candidate].workers as u64;
-                (self.hints.handling, self.hints.pending) = (handling, workers * pending);
+                let pending = workers * pending;
+                self.hints = Hints { handling, pending, may_gain, ..self.hints };
             }
             Hint::Sequential { pending, copying } => {
-                self.hints = Hints { handling: None, copying, pending, ..self.hints };
+                let (handling, may_gain) = (None, 1.0);
+                self.hints = Hints { handling, copying, pending, may_gain, ..self.hints };
             }
         }
+    }
+
+    /// Called before a look: how long its thread has run so far, if that is known.
+    pub(crate) fn note_running(&mut self, ran: Option<Duration>) {
+        self.gaps.note_running(ran);
     }
 
     /// The LPs have been made, no event has been handled, and each worker has about this number of

@@ -27,9 +27,9 @@ pub(super) const HANDLING_GAIN: f64 = 1.3;
 /// But it saves no more than this time at an event, in seconds: what caches have gained there.
 const HANDLING_SAVES: f64 = 500e-9;
 /// Who copies states spends a copy on this part of the events, at least: the others are not the
-/// first ones of their LP in a window. Sparse copies are fewer, but what they keep costs, too: on
-/// no model that was tried, with queues or tables in its states, were two workers faster than one.
-const COPIES_LEAST: f64 = 0.25;
+/// first ones of their LP in a window, or copies are sparse. (200 airports with tables that take 3
+/// us to copy, events of 80 ns: one in 60, and two workers make 1.5 of the sequential engine.)
+const COPIES_LEAST: f64 = 0.02;
 
 /// What engines tell of the work.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,12 +40,21 @@ pub(super) struct Hints {
     pub(super) copying: Option<f64>,
     /// About how many events are pending.
     pub(super) pending: u64,
+    /// By which factor the rate may rise, as far as windows search for their width.
+    pub(super) may_gain: f64,
     /// Who begins instead of the first one if that has few events in a window.
     pub(super) wider: Option<usize>,
     /// How many LPs a hand-over moves, and the seconds that it takes for them, as far as their
     /// number and size tell.
     pub(super) lps: usize,
     pub(super) moving_lps: f64,
+}
+
+impl Hints {
+    /// Whether windows that still search for their width may come to the `best` rate from this one.
+    pub(super) fn may_reach(&self, best: f64, rate: f64) -> bool {
+        self.may_gain > 1.0 && self.may_gain * rate > best
+    }
 }
 
 impl Known {

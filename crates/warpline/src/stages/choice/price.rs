@@ -3,7 +3,7 @@
 //! Called by [`Choice`] before a trial and where one begins, all in seconds.
 
 use super::{
-    Choice, GAP_LEAST, LIMIT, SLICE_EVENTS, SLICE_GAPS, SLICE_LEAST, SLICE_MOST, TRIAL_SLICE_MOST,
+    Choice, LIMIT, SLICE_EVENTS, SLICE_LEAST, SLICE_MOST, TRIAL_SLICE_MOST,
     budget::{Outlook, SHARE, SHARE_FIRST},
     known::{HANDLING_GAIN, Known},
 };
@@ -23,6 +23,11 @@ const START_EACH: f64 = 200e-6;
 /// or this part of those that are pending.
 const WINDOW_EVENTS: f64 = 16.0;
 const WINDOW_PART: f64 = 1.0 / 16.0;
+
+/// Where states are copied, the search for a width loses this time, in seconds. (200 airports with
+/// queues and tables, and 4096 fields with ants: speculation makes 1.4 of the sequential engine,
+/// and was given up after 3 to 6 ms, in runs of 0.3 s and of 1 s.)
+const SEARCHING: f64 = 8e-3;
 
 /// Where not one in this number of LPs has a pending event, no windows begin the run, and the first
 /// trial may lose no more than others: it moves all of them, for windows that are probably as good
@@ -44,7 +49,21 @@ impl Choice {
             false => 0.0,
         };
         let working = 2.0 * self.slice_length(true);
-        self.way(candidate) + self.way(self.incumbent) + first + working * lost
+        self.way(candidate)
+            + self.way(self.incumbent)
+            + first
+            + self.copying(candidate)
+            + working * lost
+    }
+
+    /// What copies of states cost a trial beside what later windows spend on them: the first
+    /// windows copy all of them, to memory that is new; and until their width is found they copy
+    /// often.
+    pub(super) fn copying(&self, candidate: usize) -> f64 {
+        let Known { copies, workers, rate, .. } = self.known[candidate];
+        let Some(seconds) = self.hints.copying.filter(|_| copies) else { return 0.0 };
+        let first = seconds * self.hints.lps as f64 / workers as f64;
+        first + if rate.is_none() { SEARCHING } else { 0.0 }
     }
 
     /// How long a rate is measured, of the incumbent or in a trial.
@@ -60,7 +79,7 @@ impl Choice {
         let least = if is_trial { self.handover / 2.0 } else { 0.0 };
         let best = self.known[self.incumbent].rate.filter(|&best| best > 0.0);
         let some = best.map_or(0.0, |best| SLICE_EVENTS / best);
-        slice.max(least).max(some).max(SLICE_GAPS * self.gap)
+        slice.max(least).max(some).max(self.gaps.slice_least())
     }
 
     /// Whether the incumbent is one worker that does all, and so hardly does anything else.
@@ -85,7 +104,7 @@ impl Choice {
         let Known { rate, workers, is_barred, .. } = self.known[candidate];
         let named = self.known[self.incumbent];
         let is_smaller = workers < named.workers && !named.has_windows && !is_barred;
-        let are_shared = self.is_shared && self.gap > GAP_LEAST;
+        let are_shared = self.is_shared && self.gaps.tell_of_others();
         self.prefers_first && are_shared && is_smaller && rate.is_none()
     }
 
@@ -100,7 +119,7 @@ impl Choice {
         let share = if self.trials == 0 && !is_sparse { SHARE_FIRST } else { SHARE };
         let outlook = match self.is_thought_to_win(candidate) {
             true => Outlook::Good,
-            false if self.is_shared || self.gap > GAP_LEAST => Outlook::Poor,
+            false if self.is_shared || self.gaps.tell_of_others() => Outlook::Poor,
             false => Outlook::Open,
         };
         self.budget.left(share, outlook)

@@ -12,8 +12,11 @@
 //!   `the_account_is_true`.
 //! - `Choice::note_loss` waits for the same time after each loss: `trials_become_rare`.
 //! - `Choice::begin_stage` begins another trial when LPs move: `a_trial_in_pieces_loses_no_more`.
-//! - `Choice::judge` goes on with one that is clearly slower:
-//!   `one_that_is_clearly_slower_has_one_slice`.
+//! - `Choice::judge` goes on with one that is clearly slower, or gives up one that copies after its
+//!   first slice: `one_that_is_clearly_slower_has_one_slice`,
+//!   `one_that_is_clearly_slower_may_not_rise`.
+//! - `Hints::may_reach` says no, or yes in any case: `who_searches_has_more_time`.
+//! - `Choice::copying` is nothing: `copies_make_a_trial_dear`.
 //! - `Choice::look` ends slices where nothing was committed: `a_slice_has_whole_windows`.
 //! - `Choice::fastest_other` finds nobody: `what_was_faster_is_called_back`.
 //! - `Choice::work` notes no change: `a_change_of_the_rate_calls_for_trials`.

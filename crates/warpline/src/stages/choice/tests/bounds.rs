@@ -64,15 +64,52 @@ fn a_trial_loses_what_it_may() {
     }
 }
 
-/// One that is clearly slower is given up after its first slice.
+/// One that is clearly slower is given up after its first slice; but where states are copied that
+/// one is of windows and memory that are new, and there is a second.
 #[test]
 fn one_that_is_clearly_slower_has_one_slice() {
-    for (rate, slices) in [(2e6, 1.0), (4e6, 2.0)] {
-        let Played { stages, .. } = run_of(10.0, &[10e6, rate]);
+    for (rate, copying, slices) in [(2e6, None, 1.0), (4e6, None, 2.0), (2e6, Some(1e-9), 2.0)] {
+        let mut choice = Choice::new(2).between(|number| (1, false, number == 1));
+        choice.note(Hint::Sequential { pending: 0, copying });
+        let Played { stages, .. } = play(choice, 100e6, HANDOVER, steady(&[10e6, rate]));
         let lasted = stages[2].0 - stages[1].0 - HANDOVER - STEP;
         let longer = lasted / choice_slice(stages[1].0);
         assert!((longer - slices).abs() < 0.5 + 1e-9, "{longer} slices at {rate}");
     }
+}
+
+/// One that becomes faster from slice to slice has more of them, but not if it is clearly slower.
+#[test]
+fn one_that_is_clearly_slower_may_not_rise() {
+    let first_trial = |least: f64| {
+        let rising = move |since: f64| least * (1.0 + 100.0 * since);
+        let rate = |which, since: f64, _| if which == 0 { 10e6 } else { rising(since) };
+        let Played { stages, .. } = play(Choice::new(2), 100e6, HANDOVER, rate);
+        let end = stages.get(2).map_or(f64::INFINITY, |stage| stage.0);
+        (end - stages[1].0 - HANDOVER - STEP) / choice_slice(stages[1].0)
+    };
+    assert!(first_trial(1.5e6) < 2.6, "{} slices", first_trial(1.5e6));
+    assert!(first_trial(7e6) > 100.0, "{} slices, and it would win", first_trial(7e6));
+}
+
+/// Windows that still search for their width have more time to become fast, as far as that may be
+/// enough.
+#[test]
+fn who_searches_has_more_time() {
+    let wins = |may_gain: f64, found: f64| {
+        let mut choice = Choice::new(2);
+        choice.note(Hint::Windows { handling: None, pending: 0, may_gain });
+        let rate = |which, since: f64, _| match which {
+            0 => 10e6,
+            _ if since < 8e-3 => 3e6,
+            _ => found,
+        };
+        let played = play(choice, 40e6, HANDOVER, rate);
+        played.share_of(1, 1.0, played.time) > 0.9
+    };
+    assert!(wins(8.0, 20e6) && !wins(1.0, 20e6));
+    assert!(!wins(2.0, 20e6), "it may not come that far");
+    assert!(!wins(8.0, 5e6), "it has not come that far");
 }
 
 /// The account knows what trials have really lost.

@@ -101,7 +101,7 @@ fn windows_begin_when_they_have_events() {
                 if candidate == 1 {
                     choice.note(Hint::Sequential { pending, copying: Some(1.0) });
                 } else {
-                    choice.note(Hint::Windows { handling: None, pending });
+                    choice.note(Hint::Windows { handling: None, pending, may_gain: 1.0 });
                 }
                 if time >= 20e-3 || choice.look(&progress(time, committed, events)) {
                     break;
@@ -148,7 +148,7 @@ fn what_cannot_win_is_not_tried() {
     let rates = [50e6, 20e6, 20e6];
     let stages = |handling: Option<f64>| {
         let mut choice = choice();
-        choice.note(Hint::Windows { handling, pending: 0 });
+        choice.note(Hint::Windows { handling, pending: 0, may_gain: 1.0 });
         play(choice, 25e6, 0.2e-3, steady(&rates)).stages.len()
     };
     assert_eq!(stages(Some(30e6)), 1);
@@ -210,22 +210,39 @@ fn one_worker_with_windows_saves_little_of_slow_events() {
     assert!(trials(2, 50e3) > 0);
 }
 
-/// Where a copy of a state takes much longer than an event, who copies is not tried: 300 ns before
-/// a quarter of the events make two workers slower than one that handles an event in 40 ns. (Red if
+/// Where a copy of a state takes very much longer than an event, who copies is not tried: 4 us
+/// before one event in 50 make two workers slower than one that handles an event in 40 ns. (Red if
 /// `may_reach` leaves out copies, or counts them of those who make none.)
 #[test]
 fn copies_that_cannot_pay_are_not_tried() {
-    let trials = |copying: Option<f64>, copies: bool| {
-        let mut choice =
-            Choice::new(2).between(|number| (1 + number, number == 1, copies && number == 1));
-        choice.note(Hint::Sequential { pending: 0, copying });
-        play(choice, 25e6, 0.2e-3, steady(&[25e6, 5e6])).choice.trials()
-    };
-    assert_eq!(trials(Some(300e-9), true), 0);
+    let trials = |copying: Option<f64>, copies: bool| copying_trials(copying, copies, 25e6).0;
+    assert_eq!(trials(Some(4e-6), true), 0);
     assert_eq!(trials(Some(f64::INFINITY), true), 0, "a state that cannot be copied");
-    assert!(trials(Some(50e-9), true) > 0);
-    assert!(trials(Some(300e-9), false) > 0);
+    assert!(trials(Some(1e-6), true) > 0);
+    assert!(trials(Some(4e-6), false) > 0);
     assert!(trials(None, true) > 0);
+}
+
+/// The number of trials of a challenger that `copies`, in a run of so many events, and when the
+/// first one began.
+fn copying_trials(copying: Option<f64>, copies: bool, events: f64) -> (u32, f64) {
+    let kind = |number| (1 + number, number == 1, copies && number == 1);
+    let mut choice = Choice::new(2).between(kind);
+    choice.note_lps(1_000, 100);
+    choice.note(Hint::Sequential { pending: 0, copying });
+    let Played { choice, stages, .. } = play(choice, events, 0.2e-3, steady(&[25e6, 5e6]));
+    (choice.trials(), stages.get(1).map_or(f64::INFINITY, |stage| stage.0))
+}
+
+/// A trial of windows that copy states begins when the time that their search takes can be lost.
+#[test]
+fn copies_make_a_trial_dear() {
+    let begins = |copying, copies| copying_trials(copying, copies, 25e6).1;
+    let [cheap, dear] = [begins(None, true), begins(Some(1e-6), true)];
+    assert!(cheap < 15e-3 && (30e-3..80e-3).contains(&dear), "{cheap}, {dear}");
+    assert!((begins(Some(1e-6), false) - cheap).abs() < 1e-9, "it copies nothing");
+    let (trials, _) = copying_trials(Some(1e-6), true, 2.5e6);
+    assert_eq!(trials, 0, "a run of 0.1 s does not pay for it");
 }
 
 /// Where events get denser, windows that have lost a trial are back soon; where they do not, they

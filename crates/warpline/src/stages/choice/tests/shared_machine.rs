@@ -63,7 +63,8 @@ fn time_of(
                 looked = time;
                 let progress = progress(time, committed, events);
                 let Some(choice) = &mut choice else { continue };
-                choice.note(Hint::Windows { handling: None, pending: pending / workers as u64 });
+                let pending = pending / workers as u64;
+                choice.note(Hint::Windows { handling: None, pending, may_gain: 1.0 });
                 if choice.look(&progress) {
                     break;
                 }
