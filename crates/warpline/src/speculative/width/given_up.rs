@@ -38,9 +38,7 @@ impl WidthControl {
             // Half of what is too many is what windows may have, for a good while.
             let octaves = (2.0 * size as f64 / self.events_max as f64).log2();
             self.cap -= (2.0 * octaves).ceil().max(0.0) as i32;
-            if octaves >= 0.0 || !is_new {
-                self.cap_credit = self.cap_credit.max(64 * self.events_max);
-            }
+            self.cap_credit = self.cap_credit.max(64 * self.events_max);
         }
         self.cap_until = standing + self.cap_credit;
         self.paid_at = self.cap_until;

@@ -22,11 +22,13 @@ use super::WidthControl;
 /// many as the worker has LPs, if the width in force is this number of levels away from it.
 pub(super) const EVENTS_FIRST: usize = 64;
 pub(super) const FAR: i32 = 4;
-/// Where states are copied, windows with more events pay: each LP is copied once in a dozen windows
-/// ([`sparse`](crate::speculative)), and these copies take half as long as the events if a window
-/// has one event for each LP and so many seconds of a copy. (If an event takes 100 ns.)
+/// Where states are copied, it begins with more events: for each LP, one for so many seconds of a
+/// copy. Then copies, which are made once in a dozen windows ([`sparse`](crate::speculative)), take
+/// half as long as events of 100 ns.
 const COPYING: f64 = 600e-9;
-/// But it begins with no more than this part of what is pending, where that is much.
+/// But with no more than this number, however long a copy takes.
+const EVENTS_FIRST_MOST: usize = 1 << 16;
+/// And with no more than this part of what is pending, where that is much.
 const PENDING_PART: usize = 8;
 /// The level of the first window where few events are pending, and where many are; and the highest
 /// one that is reached by growing.
@@ -46,7 +48,8 @@ const EVENTS_FEW: i64 = 512;
 /// How many events of a worker with this number of LPs a window has where a search begins, at most,
 /// if a copy of an LP's state takes so many seconds.
 pub(in crate::speculative) fn events_first(lps: usize, copying: f64) -> usize {
-    EVENTS_FIRST.max(lps / 2).max((lps as f64 * copying / COPYING) as usize)
+    let to_copy = (lps as f64 * copying / COPYING) as usize;
+    EVENTS_FIRST.max(lps / 2).max(to_copy.min(EVENTS_FIRST_MOST))
 }
 
 /// The same where this number of its events is pending: in a window of most of them, most of what

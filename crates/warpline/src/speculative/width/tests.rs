@@ -35,6 +35,7 @@ fn a_search_begins_within_what_is_pending() {
     assert_eq!(first(100, 0.0, 1_000_000), EVENTS_FIRST);
     assert_eq!(first(100, 3e-6, 1_000_000), 500, "copies that take long are for many events");
     assert_eq!(first(100, f64::INFINITY, 8_000), 1_000);
+    assert_eq!(first(100, f64::INFINITY, 1 << 40), 1 << 16, "a number that can be compared");
     let levels = |pending, events| {
         let mut control = WidthControl::new(false, 1, 10_000, 1_000_000);
         control.pending = pending;
