@@ -1,5 +1,6 @@
-//! What a copy of a state takes, measured by those who may choose how states are saved: the
-//! sequential engine between two stages, and Time Warp at a new GVT.
+//! What a copy of a state takes, measured by those who may choose how states are saved, or how
+//! often: the sequential engine between two stages, windows that speculate where they begin, and
+//! Time Warp at a new GVT.
 
 use std::{hint::black_box, time::Instant};
 

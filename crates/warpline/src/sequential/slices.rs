@@ -4,6 +4,7 @@
 //! handles events early has to copy states, unless their fields save what changes.
 
 use warpline_core::Model;
+use warpline_memory::processor_time;
 
 use super::{Execution, SLICE_EVENTS_MAX, Sequential, Stopped};
 use crate::{
@@ -64,7 +65,9 @@ where
                 copies.look(|| self.time_copies());
             }
             let pending = self.sender.pending.len() as u64;
-            let hint = Hint::Sequential { pending, copying: copies.each() };
+            // (Only who changes engines asks: it is a system call.)
+            let ran = watch.stage_end.as_ref().and_then(|_| processor_time());
+            let hint = Hint::Sequential { pending, copying: copies.each(), ran };
             if watch.ends_stage(&progress, hint)
                 || timer.takes_observation() && watch.observe(&progress).is_break()
             {

@@ -35,9 +35,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
 
     /// Whether the width of the oldest window is hardly more than a guess.
     fn is_early(&self) -> bool {
-        let shared = self.sender.shared;
-        let is_guess = shared.width_before.or(shared.settings.engine.width.value()).is_none();
-        is_guess && self.tally.windows < WINDOWS_EARLY
+        self.tally.windows < WINDOWS_EARLY && self.sender.shared.known_width().is_none()
     }
 
     /// A tile was opened: requests a resize if the window has too many events.
@@ -51,7 +49,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     }
 
     /// Requests a resize if much more is executed than stands.
-    pub(super) fn check_waste(&mut self) {
+    pub(super) fn check_waste(&self) {
         let useful = self.windows[0].standing + self.windows[1].standing;
         debug_assert!(useful <= self.tally.processed as i64, "more stands than was processed");
         let all = (self.tally.processed - self.tally.base[self.sender.oldest.index()]) as i64;

@@ -287,8 +287,7 @@ impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {
     /// have one time, the lookahead, or infinity if there is none.
     fn first_width(&self, pending: &[Event<B>]) -> f64 {
         let shared = self.shared();
-        let before = shared.width_before.filter(|width| width.is_finite());
-        if let Some(width) = before.or(shared.settings.engine.width.value()) {
+        if let Some(width) = shared.known_width() {
             return width;
         }
         let calendar = &self.sender.calendar;

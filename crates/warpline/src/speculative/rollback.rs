@@ -36,7 +36,8 @@ use crate::{
     scheduling, sorting,
 };
 
-/// The clock is looked at once for this number of late events.
+/// So many late events are one step of the timer that says when to look at the clock: handling one
+/// may take less than a look.
 const LATE_BETWEEN_LOOKS: u64 = 64;
 
 impl<M: Model, B: Buffer<Message<M>>> SpeculativeWorker<'_, M, B> {

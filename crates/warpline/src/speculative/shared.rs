@@ -182,6 +182,12 @@ impl<'m, M: Model, B> SpeculativeShared<'m, M, B> {
         self.settings.engine.workers
     }
 
+    /// The width of windows that a stage before has found, or the user has given.
+    pub(super) fn known_width(&self) -> Option<f64> {
+        let found = self.width_before.filter(|width| width.is_finite());
+        found.or(self.settings.engine.width.value())
+    }
+
     #[inline]
     pub(super) fn place(&self, lp: LpId) -> LpPlace {
         self.directory.place(lp)

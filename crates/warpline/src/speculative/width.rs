@@ -300,7 +300,7 @@ impl WidthControl {
             self.sparse_after = SPARSE_WINDOWS;
         }
         let replays = (replayed - began.replayed) as i64;
-        let wastes = replays > events.max(16);
+        let wastes = growing::wastes(1, replays, events);
         let mut least = scheduling::limit(EVENTS_LEAST as u64) as i64;
         if self.step == 1 {
             least *= EVENTS_FINE;
@@ -332,7 +332,7 @@ impl WidthControl {
         }
         self.limit(events, windows, standing);
         if std::mem::take(&mut self.is_first) {
-            if 2 * growing::WASTE * replays > events.max(16) {
+            if growing::wastes(2 * growing::WASTE, replays, events) {
                 // Wider windows would waste more.
                 self.direction = -1;
             }

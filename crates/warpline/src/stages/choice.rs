@@ -233,7 +233,7 @@ impl Choice {
         let time = progress.wall.as_secs_f64();
         debug_assert!(progress.committed_events >= self.committed, "CUT-A: events are lost");
         if self.is_counting() {
-            self.gaps.note(time - self.time, self.is_alone());
+            self.gaps.note(time - self.time);
         }
         let has_advanced = progress.committed_events > self.committed;
         (self.time, self.committed) = (time, progress.committed_events);
@@ -326,7 +326,7 @@ impl Choice {
         // With copies, the first slice is one of windows and memory that are new.
         let is_new = self.now.slices == 1 && self.copying(self.now.candidate) > 0.0;
         let may_rise = is_rising && (is_new || CLEAR * rate > trial.best);
-        if may_rise || self.hints.may_reach(trial.best, rate) {
+        if may_rise || self.hints.may_rise_to(trial.best, rate) {
             return false;
         }
         self.note_loss(trial, rate)

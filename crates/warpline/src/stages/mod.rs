@@ -22,7 +22,6 @@ pub(crate) mod simulated;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warpline_core::{LpId, Model, VirtualTime};
-use warpline_memory::processor_time;
 
 use crate::{
     ConfigError, Details, EngineKind, Placement, Totals, WorkerLimit,
@@ -135,10 +134,6 @@ impl Deciding {
         }
         // Both look: what the other one wants is no reason not to see how far the run is.
         self.choice.note(hint);
-        if matches!(hint, Hint::Sequential { .. }) {
-            // (Workers that wait for others run. And they look more often, which is a system call.)
-            self.choice.note_running(processor_time());
-        }
         let chooses = self.choice.look(progress);
         let shares = self.choice.is_counting() && self.sharing.look(progress.wall.as_secs_f64());
         chooses || shares

@@ -63,6 +63,11 @@ pub(in crate::speculative) fn events_first_of(first: usize, pending: usize) -> u
 /// waited for between them is little beside it, and more of what they handle may be late.
 pub(super) const LONG_ENOUGH: f64 = 0.3e6;
 
+/// Whether this part of so many events was handled again. (Of a few it is by chance.)
+pub(super) fn wastes(part: i64, replayed: i64, events: i64) -> bool {
+    part * replayed > events.max(16)
+}
+
 /// The counts when a window was over: events that stand, and those that were handled again.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::speculative) struct Counts {
@@ -92,7 +97,7 @@ impl Counts {
 impl Window {
     /// Whether this part of its events was handled again.
     fn wastes(self, part: i64) -> bool {
-        part * self.replayed > self.events.max(16)
+        wastes(part, self.replayed, self.events)
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// A look at the clock that comes later than this, in seconds, may mean that another program had
 /// the core. A rate is measured for this number of times as long: so it counts what that one takes.
-pub(super) const GAP_LEAST: f64 = 1e-3;
+const GAP_LEAST: f64 = 1e-3;
 const SLICE_GAPS: f64 = 2.0;
 /// What is left of a gap after each slice.
 const KEPT: f64 = 0.9;
@@ -25,21 +25,20 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
-    /// Before each look of a stage whose worker is alone: how long its thread has run so far, if
-    /// that is known.
+    /// Before each look: how long its thread has run so far, if that is known and the worker does
+    /// nothing but its work. (Who waits for a worker that has no core runs, too.)
     pub(super) fn note_running(&mut self, ran: Option<Duration>) {
         self.ran = [ran.map(|ran| ran.as_secs_f64()), self.ran[0]];
     }
 
-    /// So much time is between two looks of a stage. A worker that `is_alone` runs only to do its
-    /// work; others also while they wait for one that has no core.
-    pub(super) fn note(&mut self, gap: f64, is_alone: bool) {
+    /// So much time is between two looks of a stage.
+    pub(super) fn note(&mut self, gap: f64) {
         debug_assert!(gap >= 0.0, "time went back");
         if gap <= GAP_LEAST {
             return;
         }
         let ran = match self.ran {
-            [Some(now), Some(before)] if is_alone => now - before,
+            [Some(now), Some(before)] => now - before,
             _ => 0.0,
         };
         debug_assert!(ran >= 0.0, "a thread has run less than before");
@@ -66,25 +65,25 @@ impl Gaps {
 mod tests {
     use super::*;
 
-    /// A worker that was at work between two looks says nothing of other programs, unless it may
-    /// have waited for a worker that had no core. (Red if what ran is left out, or counts always.)
+    /// A worker that was at work between two looks says nothing of other programs, if it is known
+    /// that it was. (Red if what ran is left out.)
     #[test]
     fn who_runs_was_not_away() {
-        let after = |ran: Option<u64>, is_alone| {
+        let after = |ran: [Option<u64>; 2]| {
             let mut gaps = Gaps::default();
-            for ran in [Some(40), ran] {
+            for ran in ran {
                 gaps.note_running(ran.map(Duration::from_millis));
             }
-            gaps.note(5e-3, is_alone);
+            gaps.note(5e-3);
             gaps
         };
-        for (ran, is_alone, tells) in [
-            (Some(45), true, false),
-            (Some(42), true, true),
-            (Some(45), false, true),
-            (None, true, true),
+        for (ran, tells) in [
+            ([Some(40), Some(45)], false),
+            ([Some(40), Some(42)], true),
+            ([Some(40), None], true),
+            ([None, Some(45)], true),
         ] {
-            let mut gaps = after(ran, is_alone);
+            let mut gaps = after(ran);
             assert_eq!(gaps.tell_of_others(), tells, "{gaps:?}");
             assert!((gaps.slice_least() - 10e-3).abs() < 1e-9, "rates are uneven: {gaps:?}");
             (0..20).for_each(|_| gaps.fade());

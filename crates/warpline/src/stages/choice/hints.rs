@@ -6,8 +6,6 @@
 //! begin only then. Called by [`stages`](crate::stages) before each look,
 //! and by [`Choice`] after a slice.
 
-use std::time::Duration;
-
 use super::{
     Choice,
     known::{Hints, Known},
@@ -59,17 +57,14 @@ impl Choice {
                 let workers = self.known[self.now.candidate].workers as u64;
                 let pending = workers * pending;
                 self.hints = Hints { handling, pending, may_gain, ..self.hints };
+                self.gaps.note_running(None);
             }
-            Hint::Sequential { pending, copying } => {
+            Hint::Sequential { pending, copying, ran } => {
                 let (handling, may_gain) = (None, 1.0);
                 self.hints = Hints { handling, copying, pending, may_gain, ..self.hints };
+                self.gaps.note_running(ran);
             }
         }
-    }
-
-    /// Called before a look: how long its thread has run so far, if that is known.
-    pub(crate) fn note_running(&mut self, ran: Option<Duration>) {
-        self.gaps.note_running(ran);
     }
 
     /// The LPs have been made, no event has been handled, and each worker has about this number of

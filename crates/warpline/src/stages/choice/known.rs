@@ -52,7 +52,7 @@ pub(super) struct Hints {
 
 impl Hints {
     /// Whether windows that still search for their width may come to the `best` rate from this one.
-    pub(super) fn may_reach(&self, best: f64, rate: f64) -> bool {
+    pub(super) fn may_rise_to(&self, best: f64, rate: f64) -> bool {
         self.may_gain > 1.0 && self.may_gain * rate > best
     }
 }

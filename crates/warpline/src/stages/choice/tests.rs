@@ -15,7 +15,7 @@
 //! - `Choice::judge` goes on with one that is clearly slower, or gives up one that copies after its
 //!   first slice: `one_that_is_clearly_slower_has_one_slice`,
 //!   `one_that_is_clearly_slower_may_not_rise`.
-//! - `Hints::may_reach` says no, or yes in any case: `who_searches_has_more_time`.
+//! - `Hints::may_rise_to` says no, or yes in any case: `who_searches_has_more_time`.
 //! - `Choice::copying` is nothing: `copies_make_a_trial_dear`.
 //! - `Choice::look` ends slices where nothing was committed: `a_slice_has_whole_windows`.
 //! - `Choice::fastest_other` finds nobody: `what_was_faster_is_called_back`.
@@ -331,7 +331,7 @@ fn few_events_of_many_lps_are_not_tried_first() {
     let trials = |lps, pending| {
         let mut choice = Choice::new(2);
         choice.note_lps(lps, 8);
-        choice.note(Hint::Sequential { pending, copying: None });
+        choice.note(Hint::Sequential { pending, copying: None, ran: None });
         play(choice, 10e6, 0.5e-3, steady(&[10e6, 2e6])).choice.trials()
     };
     assert_eq!((trials(100_000, 300), trials(100_000, 2_000)), (0, 1));

@@ -99,7 +99,7 @@ fn windows_begin_when_they_have_events() {
                 in_windows += if candidate == 0 { STEP } else { 0.0 };
                 let pending = if time < after { 1 } else { pending };
                 if candidate == 1 {
-                    choice.note(Hint::Sequential { pending, copying: Some(1.0) });
+                    choice.note(Hint::Sequential { pending, copying: Some(1.0), ran: None });
                 } else {
                     choice.note(Hint::Windows { handling: None, pending, may_gain: 1.0 });
                 }
@@ -130,7 +130,7 @@ fn windows_wait_behind_the_sequential_engine() {
         let choice = Choice::new(3).between(|number| ([1, 16, 16][number], number > 0, false));
         let mut choice = choice.with_windows_waiting();
         choice.begin_stage();
-        choice.note(Hint::Sequential { pending, copying: None });
+        choice.note(Hint::Sequential { pending, copying: None, ran: None });
         let is_over = (1..=20).any(|step| {
             let time = f64::from(step) * STEP;
             choice.look(&progress(time, time * 10e6, 1e12))
@@ -163,7 +163,7 @@ fn what_cannot_win_is_not_tried() {
 fn many_pending_events_are_not_moved_for_little() {
     let stages = |pending, events| {
         let mut choice = choice();
-        choice.note(Hint::Sequential { pending, copying: None });
+        choice.note(Hint::Sequential { pending, copying: None, ran: None });
         play(choice, events, 0.2e-3, steady(&[50e6, 20e6, 20e6])).stages.len()
     };
     assert_eq!(stages(1 << 20, 25e6), 1);
@@ -173,7 +173,7 @@ fn many_pending_events_are_not_moved_for_little() {
 
 /// The trials of a run of 1.2 s in which a hand-over takes 30 ms at least.
 fn dear_trials(mut choice: Choice) -> u32 {
-    choice.note(Hint::Sequential { pending: 300_000, copying: None });
+    choice.note(Hint::Sequential { pending: 300_000, copying: None, ran: None });
     play(choice, 20e6 * 1.2, 0.2e-3, steady(&[20e6, 5e6])).choice.trials()
 }
 
@@ -229,7 +229,7 @@ fn copying_trials(copying: Option<f64>, copies: bool, events: f64) -> (u32, f64)
     let kind = |number| (1 + number, number == 1, copies && number == 1);
     let mut choice = Choice::new(2).between(kind);
     choice.note_lps(1_000, 100);
-    choice.note(Hint::Sequential { pending: 0, copying });
+    choice.note(Hint::Sequential { pending: 0, copying, ran: None });
     let Played { choice, stages, .. } = play(choice, events, 0.2e-3, steady(&[25e6, 5e6]));
     (choice.trials(), stages.get(1).map_or(f64::INFINITY, |stage| stage.0))
 }
@@ -294,7 +294,7 @@ fn nothing_is_tried_while_events_become_many() {
             time += STEP;
             committed += 20e6 * STEP;
             pending *= 1.0 + if time < 0.03 { growth * STEP } else { 0.0 };
-            choice.note(Hint::Sequential { pending: pending as u64, copying: None });
+            choice.note(Hint::Sequential { pending: pending as u64, copying: None, ran: None });
             choice.look(&progress(time, committed, 100e6));
             assert!(time < 1.0, "nothing is ever tried");
         }
@@ -302,4 +302,22 @@ fn nothing_is_tried_while_events_become_many() {
     };
     assert!(first_trial(0.0) < 0.03);
     assert!(first_trial(200.0) > 0.03);
+}
+
+/// A worker that looks late was at work, if its thread has run all the time; but not in windows,
+/// where it may have waited for one that had no core. (Red if `note` does not forget how long a
+/// thread has run before, or never knows it.)
+#[test]
+fn who_waits_in_windows_may_run() {
+    let tells = |last: fn(Duration) -> Hint| {
+        let mut choice = choice();
+        for ran in [40, 45].map(Duration::from_millis) {
+            choice.note(Hint::Sequential { pending: 0, copying: None, ran: Some(ran) });
+        }
+        choice.note(last(Duration::from_millis(50)));
+        choice.gaps.note(5e-3);
+        choice.gaps.tell_of_others()
+    };
+    assert!(!tells(|ran| Hint::Sequential { pending: 0, copying: None, ran: Some(ran) }));
+    assert!(tells(|_| Hint::Windows { handling: None, pending: 0, may_gain: 1.0 }));
 }
