@@ -52,9 +52,10 @@ pub(crate) enum Hint {
     /// does nothing else, if that is measured; about how many it has pending; and by which factor
     /// the rate may rise until the width of its windows is found.
     Windows { handling: Option<f64>, pending: u64, may_gain: f64 },
-    /// What the sequential engine has pending; the seconds that a copy of a state takes, if that is
-    /// measured; and how long its thread has run so far, if that is known.
-    Sequential { pending: u64, copying: Option<f64>, ran: Option<Duration> },
+    /// What the sequential engine has pending; the seconds that a copy of a state takes, and the
+    /// share of events that another LP has sent, if that is measured; and how long its thread has
+    /// run so far, if that is known.
+    Sequential { pending: u64, copying: Option<f64>, remote: Option<f64>, ran: Option<Duration> },
 }
 
 /// Called at each look at the clock; returns whether the stage is over.

@@ -1,9 +1,10 @@
 //! The main loop of a sequential run: slice after slice, each between two looks at the clock.
 //!
-//! In a run that changes engines, it also measures what a copy of a state takes, now and then: who
-//! handles events early has to copy states, unless their fields save what changes.
+//! In a run that changes engines, it also measures what a copy of a state takes, now and then, and
+//! how many events come from other LPs: who handles events early has to copy states, unless their
+//! fields save what changes, and some of them too early, unless LPs only send to themselves.
 
-use warpline_core::Model;
+use warpline_core::{EventKey, LpId, Model};
 use warpline_memory::processor_time;
 
 use super::{Execution, SLICE_EVENTS_MAX, Sequential, Stopped};
@@ -46,7 +47,7 @@ where
         recorded: &mut u64,
     ) -> Result<bool, RunError> {
         let mut timer = Timer::new(self.started, SLICE_EVENTS_MAX);
-        let mut copies = Copies::default();
+        let (mut copies, mut senders) = (Copies::default(), Senders::default());
         loop {
             if watch.stopped() {
                 return Ok(true);
@@ -61,13 +62,15 @@ where
             }
             self.show();
             let progress = self.progress();
+            let pending = self.sender.pending.len() as u64;
             if const { handling::copies_much::<M>() } && watch.stage_end.is_some() {
                 copies.look(|| self.time_copies());
+                senders.look(self.current, self.committed > 2 * pending);
             }
-            let pending = self.sender.pending.len() as u64;
             // (Only who changes engines asks: it is a system call.)
             let ran = watch.stage_end.as_ref().and_then(|_| processor_time());
-            let hint = Hint::Sequential { pending, copying: copies.each(), ran };
+            let (copying, remote) = (copies.each(), senders.remote());
+            let hint = Hint::Sequential { pending, copying, remote, ran };
             if watch.ends_stage(&progress, hint)
                 || timer.takes_observation() && watch.observe(&progress).is_break()
             {
@@ -118,9 +121,38 @@ impl Copies {
     }
 }
 
+/// Who has sent the events that were handled last before looks at the clock.
+#[derive(Debug, Default)]
+struct Senders {
+    seen: u32,
+    others: u32,
+}
+
+impl Senders {
+    /// So many have to be seen.
+    const ENOUGH: u32 = 32;
+
+    /// At a look at the clock, when an LP has handled this event. The first events of a run tell
+    /// nothing: an LP sends them to itself.
+    fn look(&mut self, last: Option<(LpId, Option<EventKey>)>, tells: bool) {
+        if let Some((lp, Some(key))) = last.filter(|_| tells) {
+            self.seen += 1;
+            self.others += u32::from(key.sender() != lp);
+        }
+        debug_assert!(self.others <= self.seen, "more events of others than events");
+    }
+
+    /// The share of events that another LP has sent.
+    fn remote(&self) -> Option<f64> {
+        (self.seen >= Self::ENOUGH).then(|| f64::from(self.others) / f64::from(self.seen))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+
+    use warpline_core::VirtualTime;
 
     use super::*;
 
@@ -141,5 +173,18 @@ mod tests {
         copies.looks = 0;
         copies.look(|| (1, f64::INFINITY));
         assert_eq!(copies.each(), Some(f64::INFINITY));
+    }
+    /// A share is known when enough events were seen, of those that tell something. (Red if the
+    /// first ones are counted, or all LPs as others.)
+    #[test]
+    fn senders_are_compared_with_receivers() {
+        let event = |sender| EventKey::new(VirtualTime::ZERO, 0, LpId::new(sender), 1);
+        let mut senders = Senders::default();
+        for look in 0..2 * Senders::ENOUGH {
+            senders.look(Some((LpId::new(0), Some(event(look % 4)))), look >= Senders::ENOUGH);
+            senders.look(Some((LpId::new(0), None)), true);
+            assert_eq!(senders.remote().is_some(), look == 2 * Senders::ENOUGH - 1);
+        }
+        assert_eq!(senders.remote(), Some(0.75));
     }
 }

@@ -62,11 +62,13 @@ pub(crate) struct Candidates {
     pub(crate) wider: Option<usize>,
     /// Whether not each worker has an idle core, where it was looked at.
     pub(crate) is_shared: bool,
+    /// How wide windows without rollbacks are.
+    pub(crate) lookahead: Option<f64>,
 }
 
 impl From<Vec<Candidate>> for Candidates {
     fn from(all: Vec<Candidate>) -> Self {
-        Self { all, may_have_much: false, wider: None, is_shared: false }
+        Self { all, may_have_much: false, wider: None, is_shared: false, lookahead: None }
     }
 }
 
@@ -127,7 +129,7 @@ impl Candidate {
         let may_be_wider = copies_little && all[0].engine == EngineKind::Conservative;
         let wider = Self { engine: EngineKind::Speculative, workers: first };
         let wider = all.iter().position(|&one| may_be_wider && one == wider);
-        Candidates { all, may_have_much, wider, is_shared }
+        Candidates { all, may_have_much, wider, is_shared, lookahead }
     }
 
     /// One engine with this number of workers, and with fewer ones; or only with as many, if that

@@ -11,6 +11,7 @@
 //! them: so the tests play runs without running anything.
 
 mod budget;
+mod challenger;
 mod density;
 mod gaps;
 mod hints;
@@ -441,47 +442,6 @@ impl Choice {
         for known in &mut self.known {
             (known.due, known.retry) = (self.time, RETRY_FIRST);
         }
-    }
-
-    fn others(&self) -> impl Iterator<Item = usize> {
-        let is_other = |&number: &usize| number != self.incumbent && !self.known[number].is_barred;
-        (0..self.known.len()).filter(is_other)
-    }
-
-    /// Of the others, the one that was fastest when it ran last; and which rate the incumbent needs
-    /// to be as good.
-    fn fastest_other(&self) -> Option<(usize, f64)> {
-        let needed = |number: usize| {
-            let Known { rate, density, has_windows, .. } = self.known[number];
-            let gain = if has_windows { self.density.gain_since(density) } else { 1.0 };
-            rate.map(|rate| (number, gain * rate / self.win(number)))
-        };
-        self.others().filter_map(needed).max_by(|a, b| a.1.total_cmp(&b.1))
-    }
-
-    /// The candidate that is to be tried now, if any, and what that may lose.
-    fn challenger(&self) -> Option<(usize, f64)> {
-        let best = self.known[self.incumbent].rate.filter(|&best| best > 0.0)?;
-        if self.prefers_first && self.time < FIRST_ALONE && !self.is_in_a_hurry() {
-            return None;
-        }
-        // If it is faster no more, that will be known.
-        if let Some((fastest, _)) = self.fastest_other()
-            && self.lag.pays_for(self.way(fastest))
-        {
-            return Some((fastest, LIMIT * self.cost(fastest, best)));
-        }
-        let waiting = self.others().filter(|&number| {
-            let known = &self.known[number];
-            known.due <= self.time && known.may_reach(best, &self.hints, self.is_alone())
-        });
-        let is_worth =
-            |&number: &usize| self.cost(number, best) < self.worth(number) * self.left_for(number);
-        let affordable = waiting.filter(is_worth);
-        // One that was never tried has waited longest.
-        let due = |number: usize| self.known[number].due;
-        let next = affordable.min_by(|&a, &b| due(a).total_cmp(&due(b)))?;
-        Some((next, self.limit_of(next, best)))
     }
 }
 

@@ -90,7 +90,7 @@ impl Deciding {
         balance: Balance,
         seed: u64,
     ) -> Self {
-        let Candidates { ref all, may_have_much, wider, is_shared } = *candidates;
+        let Candidates { ref all, may_have_much, wider, is_shared, lookahead } = *candidates;
         let count = all.len();
         assert!(count > 0, "nothing can run the model");
         let choice = match chooser {
@@ -103,7 +103,7 @@ impl Deciding {
             (workers, has_windows, engine == EngineKind::Speculative)
         });
         let choice = if may_have_much { choice.with_windows_waiting() } else { choice };
-        let choice = choice.with_wider(wider);
+        let choice = choice.with_wider(wider).with_lookahead(lookahead);
         let sharing = LoadSharing::new(balance, seed);
         let candidates = all.clone();
         Self { chooser, choice, sharing, candidates, limit: None, has_given_up: false }

@@ -43,6 +43,13 @@ impl Choice {
         self
     }
 
+    /// The same, where windows without copies are as wide as this lookahead.
+    pub(crate) fn with_lookahead(mut self, lookahead: Option<f64>) -> Self {
+        let given = |known: &&mut Known| known.has_windows && !known.copies;
+        self.known.iter_mut().filter(given).for_each(|known| known.width = lookahead);
+        self
+    }
+
     /// A hand-over moves this number of LPs of so many bytes each.
     pub(crate) const fn note_lps(&mut self, lps: usize, bytes: usize) {
         self.hints.lps = lps;
@@ -59,9 +66,9 @@ impl Choice {
                 self.hints = Hints { handling, pending, may_gain, ..self.hints };
                 self.gaps.note_running(None);
             }
-            Hint::Sequential { pending, copying, ran } => {
+            Hint::Sequential { pending, copying, remote, ran } => {
                 let (handling, may_gain) = (None, 1.0);
-                self.hints = Hints { handling, copying, pending, may_gain, ..self.hints };
+                self.hints = Hints { handling, copying, remote, pending, may_gain, ..self.hints };
                 self.gaps.note_running(ran);
             }
         }

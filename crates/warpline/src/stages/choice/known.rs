@@ -13,6 +13,8 @@ pub(super) struct Known {
     pub(super) has_windows: bool,
     /// It copies the state of each LP that it handles events of in a window.
     pub(super) copies: bool,
+    /// How wide its windows are, in virtual time, if that is given.
+    pub(super) width: Option<f64>,
     pub(super) workers: usize,
     /// When it may be tried again, and how long it waits after the next trial that it loses.
     pub(super) due: f64,
@@ -31,6 +33,14 @@ const HANDLING_SAVES: f64 = 500e-9;
 /// us to copy, events of 80 ns: one in 60, and two workers make 1.5 of the sequential engine.)
 const COPIES_LEAST: f64 = 0.02;
 
+/// Windows of a given width cannot win where the incumbent takes less than this for the events of
+/// one, in seconds: workers wait for each other between them. (A ring with a token, of which a
+/// window has hardly an event: 0.17 of the sequential engine. Senders with timers, events of 1 us
+/// in a window: 0.75.)
+pub(super) const WINDOW_LEAST: f64 = 1e-6;
+/// And where that is less than this, windows that are as wide as it pays are tried before them.
+pub(super) const WINDOW_NARROW: f64 = 2.0 * WINDOW_LEAST;
+
 /// What engines tell of the work.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hints {
@@ -38,6 +48,8 @@ pub(super) struct Hints {
     pub(super) handling: Option<f64>,
     /// Seconds that a copy of a state takes.
     pub(super) copying: Option<f64>,
+    /// The share of events that another LP has sent.
+    pub(super) remote: Option<f64>,
     /// About how many events are pending.
     pub(super) pending: u64,
     /// By which factor the rate may rise, as far as windows search for their width.
@@ -69,6 +81,13 @@ impl Known {
         let each = (1.0 / (HANDLING_GAIN * handling)).max(1.0 / handling - saves);
         let each = each + copies.map_or(0.0, |seconds| COPIES_LEAST * seconds);
         self.workers as f64 > WIN * best * each
+    }
+
+    /// Whether its windows are so narrow, if they are of a given width, that the incumbent takes
+    /// less than this for the events of one, in seconds; there are so many per virtual time.
+    pub(super) fn is_narrower(&self, least: f64, best: f64, density: f64) -> bool {
+        debug_assert!(best > 0.0, "an incumbent that does nothing");
+        density > 0.0 && self.width.is_some_and(|width| width * density < least * best)
     }
 }
 

@@ -28,6 +28,10 @@ const WINDOW_PART: f64 = 1.0 / 16.0;
 /// queues and tables, and 4096 fields with ants: speculation makes 1.4 of the sequential engine,
 /// and was given up after 3 to 6 ms, in runs of 0.3 s and of 1 s.)
 const SEARCHING: f64 = 8e-3;
+/// But where no more than this share of the events comes from other LPs, hardly any event is late,
+/// and windows of any width will do. (50 buildings with elevators of their own: two workers make
+/// 2.0 of the sequential engine, and were not tried in runs of 0.1 s.)
+const REMOTE_FEW: f64 = 0.05;
 
 /// Where not one in this number of LPs has a pending event, no windows begin the run, and the first
 /// trial may lose no more than others: it moves all of them, for windows that are probably as good
@@ -62,8 +66,10 @@ impl Choice {
     pub(super) fn copying(&self, candidate: usize) -> f64 {
         let Known { copies, workers, rate, .. } = self.known[candidate];
         let Some(seconds) = self.hints.copying.filter(|_| copies) else { return 0.0 };
+        debug_assert!(seconds >= 0.0, "a copy that gains time");
         let first = seconds * self.hints.lps as f64 / workers as f64;
-        first + if rate.is_none() { SEARCHING } else { 0.0 }
+        let searches = rate.is_none() && self.hints.remote.is_none_or(|share| share > REMOTE_FEW);
+        first + if searches { SEARCHING } else { 0.0 }
     }
 
     /// How long a rate is measured, of the incumbent or in a trial.

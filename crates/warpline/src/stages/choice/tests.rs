@@ -16,7 +16,8 @@
 //!   first slice: `one_that_is_clearly_slower_has_one_slice`,
 //!   `one_that_is_clearly_slower_may_not_rise`.
 //! - `Hints::may_rise_to` says no, or yes in any case: `who_searches_has_more_time`.
-//! - `Choice::copying` is nothing: `copies_make_a_trial_dear`.
+//! - `Choice::copying` is nothing, or always searches: `copies_make_a_trial_dear`.
+//! - `Known::is_narrower` says no: `narrow_windows_come_last_or_never`.
 //! - `Choice::look` ends slices where nothing was committed: `a_slice_has_whole_windows`.
 //! - `Choice::fastest_other` finds nobody: `what_was_faster_is_called_back`.
 //! - `Choice::work` notes no change: `a_change_of_the_rate_calls_for_trials`.
@@ -331,7 +332,7 @@ fn few_events_of_many_lps_are_not_tried_first() {
     let trials = |lps, pending| {
         let mut choice = Choice::new(2);
         choice.note_lps(lps, 8);
-        choice.note(Hint::Sequential { pending, copying: None, ran: None });
+        choice.note(Hint::Sequential { pending, copying: None, remote: None, ran: None });
         play(choice, 10e6, 0.5e-3, steady(&[10e6, 2e6])).choice.trials()
     };
     assert_eq!((trials(100_000, 300), trials(100_000, 2_000)), (0, 1));

@@ -70,7 +70,7 @@ fn a_trial_loses_what_it_may() {
 fn one_that_is_clearly_slower_has_one_slice() {
     for (rate, copying, slices) in [(2e6, None, 1.0), (4e6, None, 2.0), (2e6, Some(1e-9), 2.0)] {
         let mut choice = Choice::new(2).between(|number| (1, false, number == 1));
-        choice.note(Hint::Sequential { pending: 0, copying, ran: None });
+        choice.note(Hint::Sequential { pending: 0, copying, remote: None, ran: None });
         let Played { stages, .. } = play(choice, 100e6, HANDOVER, steady(&[10e6, rate]));
         let lasted = stages[2].0 - stages[1].0 - HANDOVER - STEP;
         let longer = lasted / choice_slice(stages[1].0);

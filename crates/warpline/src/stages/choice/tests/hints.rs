@@ -99,7 +99,12 @@ fn windows_begin_when_they_have_events() {
                 in_windows += if candidate == 0 { STEP } else { 0.0 };
                 let pending = if time < after { 1 } else { pending };
                 if candidate == 1 {
-                    choice.note(Hint::Sequential { pending, copying: Some(1.0), ran: None });
+                    choice.note(Hint::Sequential {
+                        pending,
+                        copying: Some(1.0),
+                        remote: None,
+                        ran: None,
+                    });
                 } else {
                     choice.note(Hint::Windows { handling: None, pending, may_gain: 1.0 });
                 }
@@ -130,7 +135,7 @@ fn windows_wait_behind_the_sequential_engine() {
         let choice = Choice::new(3).between(|number| ([1, 16, 16][number], number > 0, false));
         let mut choice = choice.with_windows_waiting();
         choice.begin_stage();
-        choice.note(Hint::Sequential { pending, copying: None, ran: None });
+        choice.note(Hint::Sequential { pending, copying: None, remote: None, ran: None });
         let is_over = (1..=20).any(|step| {
             let time = f64::from(step) * STEP;
             choice.look(&progress(time, time * 10e6, 1e12))
@@ -163,7 +168,7 @@ fn what_cannot_win_is_not_tried() {
 fn many_pending_events_are_not_moved_for_little() {
     let stages = |pending, events| {
         let mut choice = choice();
-        choice.note(Hint::Sequential { pending, copying: None, ran: None });
+        choice.note(Hint::Sequential { pending, copying: None, remote: None, ran: None });
         play(choice, events, 0.2e-3, steady(&[50e6, 20e6, 20e6])).stages.len()
     };
     assert_eq!(stages(1 << 20, 25e6), 1);
@@ -173,7 +178,7 @@ fn many_pending_events_are_not_moved_for_little() {
 
 /// The trials of a run of 1.2 s in which a hand-over takes 30 ms at least.
 fn dear_trials(mut choice: Choice) -> u32 {
-    choice.note(Hint::Sequential { pending: 300_000, copying: None, ran: None });
+    choice.note(Hint::Sequential { pending: 300_000, copying: None, remote: None, ran: None });
     play(choice, 20e6 * 1.2, 0.2e-3, steady(&[20e6, 5e6])).choice.trials()
 }
 
@@ -215,7 +220,7 @@ fn one_worker_with_windows_saves_little_of_slow_events() {
 /// `may_reach` leaves out copies, or counts them of those who make none.)
 #[test]
 fn copies_that_cannot_pay_are_not_tried() {
-    let trials = |copying: Option<f64>, copies: bool| copying_trials(copying, copies, 25e6).0;
+    let trials = |copying: Option<f64>, copies: bool| copying_trials(copying, None, copies, 25e6).0;
     assert_eq!(trials(Some(4e-6), true), 0);
     assert_eq!(trials(Some(f64::INFINITY), true), 0, "a state that cannot be copied");
     assert!(trials(Some(1e-6), true) > 0);
@@ -225,24 +230,51 @@ fn copies_that_cannot_pay_are_not_tried() {
 
 /// The number of trials of a challenger that `copies`, in a run of so many events, and when the
 /// first one began.
-fn copying_trials(copying: Option<f64>, copies: bool, events: f64) -> (u32, f64) {
+fn copying_trials(
+    copying: Option<f64>,
+    remote: Option<f64>,
+    copies: bool,
+    events: f64,
+) -> (u32, f64) {
     let kind = |number| (1 + number, number == 1, copies && number == 1);
     let mut choice = Choice::new(2).between(kind);
     choice.note_lps(1_000, 100);
-    choice.note(Hint::Sequential { pending: 0, copying, ran: None });
+    choice.note(Hint::Sequential { pending: 0, copying, remote, ran: None });
     let Played { choice, stages, .. } = play(choice, events, 0.2e-3, steady(&[25e6, 5e6]));
     (choice.trials(), stages.get(1).map_or(f64::INFINITY, |stage| stage.0))
 }
 
 /// A trial of windows that copy states begins when the time that their search takes can be lost.
+/// (Red if `copying` does not ask how many events come from others.)
 #[test]
 fn copies_make_a_trial_dear() {
-    let begins = |copying, copies| copying_trials(copying, copies, 25e6).1;
-    let [cheap, dear] = [begins(None, true), begins(Some(1e-6), true)];
+    let begins = |copying, remote, copies| copying_trials(copying, remote, copies, 25e6).1;
+    let [cheap, dear] = [begins(None, None, true), begins(Some(1e-6), None, true)];
     assert!(cheap < 15e-3 && (30e-3..80e-3).contains(&dear), "{cheap}, {dear}");
-    assert!((begins(Some(1e-6), false) - cheap).abs() < 1e-9, "it copies nothing");
-    let (trials, _) = copying_trials(Some(1e-6), true, 2.5e6);
+    assert!((begins(Some(1e-6), None, false) - cheap).abs() < 1e-9, "it copies nothing");
+    let (trials, _) = copying_trials(Some(1e-6), None, true, 2.5e6);
     assert_eq!(trials, 0, "a run of 0.1 s does not pay for it");
+    // Where LPs hardly send to others, there is nothing to search.
+    assert!((begins(Some(1e-6), Some(0.1), true) - dear).abs() < 1e-9);
+    assert!(begins(Some(1e-6), Some(0.01), true) < 20e-3);
+    assert!(copying_trials(Some(1e-6), Some(0.0), true, 2.5e6).0 > 0);
+}
+
+/// Windows as wide as a lookahead are not tried where they have next to nothing to do, and after
+/// the others where they have little. (Red if `is_narrower` says no, or if `challenger` does not
+/// ask who was tried.)
+#[test]
+fn narrow_windows_come_last_or_never() {
+    // A microsecond of the sequential engine is `1e-4` of virtual time.
+    let tried = |lookahead: f64| {
+        let kind = |number: usize| (1 + number.min(1), number > 0, number == 2);
+        let choice = Choice::new(3).between(kind).with_lookahead(Some(lookahead));
+        let played = play(choice, 25e6, 0.2e-3, steady(&[25e6, 5e6, 5e6]));
+        played.stages.iter().map(|stage| stage.1).filter(|&one| one > 0).collect::<Vec<_>>()
+    };
+    assert_eq!(tried(2.5e-4)[..2], [1, 2]);
+    assert_eq!(tried(1.5e-4)[..2], [2, 1]);
+    assert!(!tried(0.8e-4).contains(&1), "{:?}", tried(0.8e-4));
 }
 
 /// Where events get denser, windows that have lost a trial are back soon; where they do not, they
@@ -294,7 +326,12 @@ fn nothing_is_tried_while_events_become_many() {
             time += STEP;
             committed += 20e6 * STEP;
             pending *= 1.0 + if time < 0.03 { growth * STEP } else { 0.0 };
-            choice.note(Hint::Sequential { pending: pending as u64, copying: None, ran: None });
+            choice.note(Hint::Sequential {
+                pending: pending as u64,
+                copying: None,
+                remote: None,
+                ran: None,
+            });
             choice.look(&progress(time, committed, 100e6));
             assert!(time < 1.0, "nothing is ever tried");
         }
@@ -312,12 +349,22 @@ fn who_waits_in_windows_may_run() {
     let tells = |last: fn(Duration) -> Hint| {
         let mut choice = choice();
         for ran in [40, 45].map(Duration::from_millis) {
-            choice.note(Hint::Sequential { pending: 0, copying: None, ran: Some(ran) });
+            choice.note(Hint::Sequential {
+                pending: 0,
+                copying: None,
+                remote: None,
+                ran: Some(ran),
+            });
         }
         choice.note(last(Duration::from_millis(50)));
         choice.gaps.note(5e-3);
         choice.gaps.tell_of_others()
     };
-    assert!(!tells(|ran| Hint::Sequential { pending: 0, copying: None, ran: Some(ran) }));
+    assert!(!tells(|ran| Hint::Sequential {
+        pending: 0,
+        copying: None,
+        remote: None,
+        ran: Some(ran)
+    }));
     assert!(tells(|_| Hint::Windows { handling: None, pending: 0, may_gain: 1.0 }));
 }
