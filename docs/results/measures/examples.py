@@ -1,5 +1,6 @@
 """Tables from the examples that measure, and from counts that single runs tell."""
 
+import os
 import re
 import statistics
 import subprocess
@@ -7,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from .bench import (
+    ROOT,
     W1,
     W3,
     Bench,
@@ -158,3 +160,51 @@ def counted(program: Path, arguments: str) -> list[str]:
 
 def millions(counts: list[str]) -> str:
     return spaced(sum(int(count.replace(",", "")) for count in counts) / 1e6)
+
+
+# What is compared with stored crossings by ngspice: as the table has it, the circuit, its options.
+COMPARED = (
+    ("chain of 21 inverters", "4", "chain", "chain:21 vectors=4"),
+    ("adder of 8 bits", "6", "adder", "adder:8 vectors=6"),
+    ("c17", "10", "c17", "vectors=10"),
+    ("s27", "10", "s27", "vectors=10"),
+    ("c432", "10", "c432", "vectors=10"),
+    ("c2670", "3", "c2670", "vectors=3"),
+    ("c6288, last crossings", "2 of 40 ns", "c6288", "vectors=2 period=40e-9 last=40e-9"),
+)
+# What the example says of a comparison.
+COMPARISON = re.compile(
+    r"(\d+) crossings, (\d+) missed, (\d+) extra, "
+    r"delay error mean ([\d.]+) %, p95 ([\d.]+) %, max ([\d.]+) %"
+)
+
+
+@measures("circuits-accuracy")
+def circuits_accuracy(bench: Bench) -> dict[str, list[Row]]:
+    """How exact circuits are, beside stored crossings by ngspice."""
+    references = ROOT / "crates/warpline-circuits/tests/references"
+    rows = []
+    for title, vectors, name, options in COMPARED:
+        circuit = options if ":" in options else f"{bench.netlist(name)} {options}"
+        for tolerance in ("default", "fine"):
+            told = bench.example(
+                "warpline-circuits",
+                "accuracy",
+                f"{circuit} tolerance={tolerance} nets=all reference={references}/{name}.csv",
+            )
+            *crossings, mean, most_of_them, most = COMPARISON.search(told).groups()
+            errors = [f"{error} %" for error in (mean, most_of_them, most)]
+            head = [title, vectors] if tolerance == "default" else ["", ""]
+            rows.append([*head, tolerance, ", ".join(crossings), *errors])
+    return {"circuits-accuracy": rows}
+
+
+@measures("width-search")
+def width_search(_: Bench) -> dict[str, list[Row]]:
+    """The search for a width on models of costs, without a clock: `speculative-width-search`."""
+    drawn = 20_000
+    law = "speculative::width::tests::the_width_finds_itself"
+    words = ["cargo", "test", "--locked", "--quiet", "-p", "warpline", "--lib", law]
+    subprocess.run(words, cwd=ROOT, check=True, env={**os.environ, "PROPTEST_CASES": str(drawn)})
+    rows = published("speculative-width-search")["rows"]
+    return {"speculative-width-search": [[title, spaced(drawn)] for title, _ in rows]}
