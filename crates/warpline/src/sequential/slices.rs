@@ -174,6 +174,7 @@ mod tests {
         copies.look(|| (1, f64::INFINITY));
         assert_eq!(copies.each(), Some(f64::INFINITY));
     }
+
     /// A share is known when enough events were seen, of those that tell something. (Red if the
     /// first ones are counted, or all LPs as others.)
     #[test]

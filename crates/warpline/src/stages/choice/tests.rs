@@ -115,6 +115,11 @@ fn steady(rates: &[f64]) -> impl Fn(usize, f64, f64) -> f64 {
     |which, _, _| rates[which]
 }
 
+/// What the sequential engine tells where it has measured nothing.
+fn sequential(pending: u64) -> Hint {
+    Hint::Sequential { pending, copying: None, remote: None, ran: None }
+}
+
 /// That of a run of this number of events.
 fn progress(time: f64, committed: f64, events: f64) -> Progress {
     let virtual_time = |share| VirtualTime::new(100.0 * share).expect("a time");
@@ -332,7 +337,7 @@ fn few_events_of_many_lps_are_not_tried_first() {
     let trials = |lps, pending| {
         let mut choice = Choice::new(2);
         choice.note_lps(lps, 8);
-        choice.note(Hint::Sequential { pending, copying: None, remote: None, ran: None });
+        choice.note(sequential(pending));
         play(choice, 10e6, 0.5e-3, steady(&[10e6, 2e6])).choice.trials()
     };
     assert_eq!((trials(100_000, 300), trials(100_000, 2_000)), (0, 1));

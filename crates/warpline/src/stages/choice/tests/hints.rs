@@ -135,7 +135,7 @@ fn windows_wait_behind_the_sequential_engine() {
         let choice = Choice::new(3).between(|number| ([1, 16, 16][number], number > 0, false));
         let mut choice = choice.with_windows_waiting();
         choice.begin_stage();
-        choice.note(Hint::Sequential { pending, copying: None, remote: None, ran: None });
+        choice.note(sequential(pending));
         let is_over = (1..=20).any(|step| {
             let time = f64::from(step) * STEP;
             choice.look(&progress(time, time * 10e6, 1e12))
@@ -168,7 +168,7 @@ fn what_cannot_win_is_not_tried() {
 fn many_pending_events_are_not_moved_for_little() {
     let stages = |pending, events| {
         let mut choice = choice();
-        choice.note(Hint::Sequential { pending, copying: None, remote: None, ran: None });
+        choice.note(sequential(pending));
         play(choice, events, 0.2e-3, steady(&[50e6, 20e6, 20e6])).stages.len()
     };
     assert_eq!(stages(1 << 20, 25e6), 1);
@@ -178,7 +178,7 @@ fn many_pending_events_are_not_moved_for_little() {
 
 /// The trials of a run of 1.2 s in which a hand-over takes 30 ms at least.
 fn dear_trials(mut choice: Choice) -> u32 {
-    choice.note(Hint::Sequential { pending: 300_000, copying: None, remote: None, ran: None });
+    choice.note(sequential(300_000));
     play(choice, 20e6 * 1.2, 0.2e-3, steady(&[20e6, 5e6])).choice.trials()
 }
 
@@ -326,12 +326,7 @@ fn nothing_is_tried_while_events_become_many() {
             time += STEP;
             committed += 20e6 * STEP;
             pending *= 1.0 + if time < 0.03 { growth * STEP } else { 0.0 };
-            choice.note(Hint::Sequential {
-                pending: pending as u64,
-                copying: None,
-                remote: None,
-                ran: None,
-            });
+            choice.note(sequential(pending as u64));
             choice.look(&progress(time, committed, 100e6));
             assert!(time < 1.0, "nothing is ever tried");
         }
@@ -346,25 +341,17 @@ fn nothing_is_tried_while_events_become_many() {
 /// thread has run before, or never knows it.)
 #[test]
 fn who_waits_in_windows_may_run() {
-    let tells = |last: fn(Duration) -> Hint| {
+    let running =
+        |ran| Hint::Sequential { pending: 0, copying: None, remote: None, ran: Some(ran) };
+    let tells = |last: Hint| {
         let mut choice = choice();
         for ran in [40, 45].map(Duration::from_millis) {
-            choice.note(Hint::Sequential {
-                pending: 0,
-                copying: None,
-                remote: None,
-                ran: Some(ran),
-            });
+            choice.note(running(ran));
         }
-        choice.note(last(Duration::from_millis(50)));
+        choice.note(last);
         choice.gaps.note(5e-3);
         choice.gaps.tell_of_others()
     };
-    assert!(!tells(|ran| Hint::Sequential {
-        pending: 0,
-        copying: None,
-        remote: None,
-        ran: Some(ran)
-    }));
-    assert!(tells(|_| Hint::Windows { handling: None, pending: 0, may_gain: 1.0 }));
+    assert!(!tells(running(Duration::from_millis(50))));
+    assert!(tells(Hint::Windows { handling: None, pending: 0, may_gain: 1.0 }));
 }
