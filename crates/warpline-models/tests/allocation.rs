@@ -140,16 +140,26 @@ fn a_longer_run_allocates_no_more() {
     }
 }
 
+/// The long runs of which one keeps the bound, with several workers: where the system stops one of
+/// them for long, queues of the other reach new peaks. (Beside four busy programs, one run in a
+/// thousand made 129 calls more. What calls the allocator for each event does so in every run.)
+const ATTEMPTS: usize = 5;
+
 /// Compares a short run with a long one.
 fn check(engine: Engine, calls: fn(Engine, f64) -> (u64, u64)) {
     let (short, events) = calls(engine.clone(), 100.0);
-    let (long, more_events) = calls(engine.clone(), 1000.0);
     let workers = engine.workers();
     let pages = (workers as f64 * 900.0 / LOOKAHEAD / PAGE) as u64;
     let short = short + if engine.kind() == EngineKind::Conservative { pages } else { 0 };
-    assert!(more_events > 8 * events);
+    let attempts = if workers > 1 { ATTEMPTS } else { 1 };
+    let mut longs = (0..attempts).map(|_| calls(engine.clone(), 1000.0));
+    let keeps = |&(long, more_events): &(u64, u64)| {
+        assert!(more_events > 8 * events, "{engine:?}: {events} events, then {more_events}");
+        long <= short + MORE
+    };
+    let kept = longs.by_ref().find(keeps);
     assert!(
-        long <= short + MORE,
-        "{engine:?}: {short} calls for {events} events, but {long} for {more_events}"
+        kept.is_some(),
+        "{engine:?}: {short} calls for {events} events, always more for longer"
     );
 }
