@@ -39,6 +39,9 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     type Summary: Send;
 
     /// Called once per LP before any event. It sends the first events, at time zero or later.
+    ///
+    /// An engine that chooses engines may also make and start a few LPs ahead that it drops: so it
+    /// sees how many events there are.
     fn start(&mut self, model: &Self::Model, cx: &mut impl Context<Self::Message>);
 
     /// Called for every event that was sent to this LP, in the order of their keys.

@@ -6,6 +6,7 @@
 //! - the sequential engine, or a guard of another one, takes `Halt::Stopped` for a failure
 //! - `timewarp::new_gvt` takes a run without any event for one that is finished
 //! - a worker of the speculative engine does not look at its monitor in `gather`
+//! - a forecast of `auto` lets an LP send as many first events as it likes
 
 #[path = "../../warpline/tests/watchdog/mod.rs"]
 mod watchdog;
@@ -18,12 +19,14 @@ use warpline::{
     settings::{Instrumentation, Synchronization, SynchronizationKind},
 };
 
-const LPS: usize = 4;
+/// A few, and so many that `auto` looks at some of them ahead.
+const LPS: [usize; 2] = [4, 2048];
 
-/// The last LP sends first events for ever. After this number of them it asks for the end.
+/// Every second LP sends first events for ever. After this number of them it asks for the end.
 const ENOUGH: u64 = 10_000;
 
 struct Endless {
+    lps: usize,
     stop: &'static AtomicBool,
 }
 
@@ -39,15 +42,15 @@ impl Model for Endless {
     }
 
     fn lp_count(&self) -> usize {
-        LPS
+        self.lps
     }
 
     fn lookahead(&self) -> Option<f64> {
         Some(0.5)
     }
 
-    fn links(&self, _: LpId) -> Option<Vec<Link>> {
-        let to = (0..LPS).map(LpId::from_index);
+    fn links(&self, me: LpId) -> Option<Vec<Link>> {
+        let to = [me, LpId::from_index((me.index() + 1) % self.lps)].into_iter();
         Some(to.map(|to| Link { to, lookahead: 0.5 }).collect())
     }
 
@@ -66,10 +69,10 @@ impl LogicalProcess for Node {
     type Summary = u64;
 
     fn start(&mut self, model: &Endless, cx: &mut impl Context<()>) {
-        let (me, last) = (cx.me(), LpId::from_index(LPS - 1));
+        let me = cx.me();
         loop {
             cx.send(me, 1.0, ());
-            if me != last {
+            if me.index() % 2 == 0 {
                 return;
             }
             self.0 += 1;
@@ -108,10 +111,12 @@ fn engines() -> Vec<Engine> {
 /// Every engine ends within the `start`, with a report of what there is.
 #[test]
 fn an_endless_start_is_interrupted() {
-    for engine in engines() {
+    for (lps, engine) in
+        LPS.into_iter().flat_map(|lps| engines().into_iter().map(move |e| (lps, e)))
+    {
         let stop: &AtomicBool = Box::leak(Box::default());
-        let context = format!("{engine:?}");
-        let run = Simulation::new(Endless { stop }).engine(engine).end(10.0).stop_when(stop);
+        let context = format!("{lps} LPs, {engine:?}");
+        let run = Simulation::new(Endless { lps, stop }).engine(engine).end(10.0).stop_when(stop);
         let report = watchdog::run(run).unwrap_or_else(|error| panic!("{context}: {error}"));
         assert!(report.interrupted, "{context}");
     }
@@ -123,7 +128,7 @@ fn a_run_that_is_told_before_is_interrupted() {
     static STOP: AtomicBool = AtomicBool::new(true);
     for engine in engines() {
         let context = format!("{engine:?}");
-        let run = Simulation::new(Endless { stop: &STOP }).engine(engine).end(10.0);
+        let run = Simulation::new(Endless { lps: 4, stop: &STOP }).engine(engine).end(10.0);
         let report = watchdog::run(run.stop_when(&STOP));
         let report = report.unwrap_or_else(|error| panic!("{context}: {error}"));
         assert!(report.interrupted, "{context}");

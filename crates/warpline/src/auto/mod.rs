@@ -3,6 +3,7 @@
 //!
 //! Called by [`engines`](crate::engines).
 
+mod forecast;
 #[cfg(test)]
 mod giving_up;
 #[cfg(test)]
@@ -22,10 +23,11 @@ use crate::{
     sequential,
     settings::{Balance, Numa, Settings, Synchronization},
     speculative::{self, Beginning, FoundWidths},
-    stages::{self, Candidate, Carrier, Chooser, Task, Traits},
+    stages::{self, Candidate, Candidates, Carrier, Chooser, Task, Traits},
     timewarp,
     watch::Watch,
 };
+use forecast::forecast;
 
 /// Runs `model` from its start to its end.
 pub(crate) fn run<M: Model>(
@@ -83,11 +85,17 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     from: Option<Whole<M>>,
 ) -> Ended<M> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
-    let workers = settings.engine.workers;
+    let (workers, begins) = (settings.engine.workers, from.is_none());
     let candidates = || {
         let traits = Traits::of(model);
-        let idle = ranks.idle_cores(workers, traits.lps);
-        Candidate::all(workers, (ranks.cores(), idle), traits, settings.end)
+        let foresees = begins && workers > 1;
+        let forecast = foresees.then(|| forecast(model, settings.seed, settings.end)).flatten();
+        // Where windows do not begin, it is not worth a long look who else runs.
+        let is_small =
+            forecast.is_some_and(|forecast| !forecast.suits_windows(traits.lps, workers));
+        let idle = ranks.idle_cores(workers, if is_small { 0 } else { traits.lps });
+        let all = Candidate::all(workers, (ranks.cores(), idle), traits, settings.end);
+        Candidates { forecast, ..all }
     };
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
     let deciding = (Chooser::Trials, settings.engine.balance);

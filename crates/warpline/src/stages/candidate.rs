@@ -64,11 +64,23 @@ pub(crate) struct Candidates {
     pub(crate) is_shared: bool,
     /// How wide windows without rollbacks are.
     pub(crate) lookahead: Option<f64>,
+    /// What the first events of some LPs tell.
+    pub(crate) forecast: Option<Forecast>,
+}
+
+/// What the first events of some LPs tell of a run before it begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Forecast {
+    /// About how many events will be pending when all LPs have started.
+    pub(crate) pending: f64,
+    /// About how many events will be handled until the end.
+    pub(crate) events: f64,
 }
 
 impl From<Vec<Candidate>> for Candidates {
     fn from(all: Vec<Candidate>) -> Self {
-        Self { all, may_have_much: false, wider: None, is_shared: false, lookahead: None }
+        let (wider, lookahead, forecast) = (None, None, None);
+        Self { all, may_have_much: false, wider, is_shared: false, lookahead, forecast }
     }
 }
 
@@ -129,7 +141,7 @@ impl Candidate {
         let may_be_wider = copies_little && all[0].engine == EngineKind::Conservative;
         let wider = Self { engine: EngineKind::Speculative, workers: first };
         let wider = all.iter().position(|&one| may_be_wider && one == wider);
-        Candidates { all, may_have_much, wider, is_shared, lookahead }
+        Candidates { all, may_have_much, wider, is_shared, lookahead, forecast: None }
     }
 
     /// One engine with this number of workers, and with fewer ones; or only with as many, if that

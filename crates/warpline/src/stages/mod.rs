@@ -36,7 +36,7 @@ use crate::{
     settings::Balance,
     watch::{Hint, Progress, Watch},
 };
-pub(crate) use candidate::{Candidate, Candidates, Traits, uncrowded};
+pub(crate) use candidate::{Candidate, Candidates, Forecast, Traits, uncrowded};
 pub(crate) use choice::Choice;
 
 /// Carries out stages on the engines of its candidates.
@@ -90,7 +90,7 @@ impl Deciding {
         balance: Balance,
         seed: u64,
     ) -> Self {
-        let Candidates { ref all, may_have_much, wider, is_shared, lookahead } = *candidates;
+        let Candidates { ref all, may_have_much, wider, is_shared, lookahead, .. } = *candidates;
         let count = all.len();
         assert!(count > 0, "nothing can run the model");
         let choice = match chooser {
@@ -158,6 +158,7 @@ pub(crate) fn carry_out<M: Model, B: Buffer<Message<M>>>(
         let mut deciding = Deciding::on(candidates, chooser, balance, run.settings.seed);
         deciding.limit.clone_from(&watch.limit);
         deciding.choice.note_lps(*lps, size_of::<M::Lp>());
+        candidates.forecast.into_iter().for_each(|forecast| deciding.choice.foresee(forecast));
         let deciding = Arc::new(Mutex::new(deciding));
         let start = from.as_ref().map_or_else(Start::default, Start::of);
         if balance != Balance::Off {

@@ -11,7 +11,7 @@ use super::{
     known::{Hints, Known},
     price::{HANDOVER_BYTE, HANDOVER_EACH, SPARSE},
 };
-use crate::watch::Hint;
+use crate::{stages::Forecast, watch::Hint};
 
 /// Fewer pending events of a worker than this are few.
 pub(super) const PENDING_FEW: u64 = 1024;
@@ -26,6 +26,25 @@ pub(super) const WINDOW_FEW: u64 = 16_384;
 const EVENTS_OF_LP: u64 = 4;
 /// A run that is probably over sooner than this, in seconds, does not pay for another engine.
 const LEFT_LEAST: f64 = 8e-3;
+
+impl Forecast {
+    /// Whether windows of so many workers do well to begin the run, as far as this tells: there are
+    /// enough events, now and later.
+    pub(crate) fn suits_windows(&self, lps: usize, workers: usize) -> bool {
+        !self.are_few(lps, workers) && self.events >= (EVENTS_OF_LP * lps as u64) as f64
+    }
+
+    /// Whether few events will be pending when all LPs have started.
+    fn are_few(&self, lps: usize, workers: usize) -> bool {
+        debug_assert!(workers > 0, "a candidate without a worker");
+        self.pending < (enough_pending(lps / workers) * workers as u64) as f64
+    }
+}
+
+/// How many pending events of a worker of so many LPs are enough for windows.
+fn enough_pending(lps: usize) -> u64 {
+    PENDING_FEW.max((lps / SPARSE) as u64)
+}
 
 impl Choice {
     /// The same, but if the first candidate has no windows, those of the next one begin as soon as
@@ -54,6 +73,21 @@ impl Choice {
     pub(crate) const fn note_lps(&mut self, lps: usize, bytes: usize) {
         self.hints.lps = lps;
         self.hints.moving_lps = lps as f64 * (HANDOVER_EACH + HANDOVER_BYTE * bytes as f64);
+    }
+
+    /// Called before the first stage: the same as is [noted](Self::note_pending) once windows have
+    /// begun, so far as it is known before they have made all LPs.
+    pub(crate) fn foresee(&mut self, forecast: Forecast) {
+        let Known { has_windows, workers, .. } = self.known[self.incumbent];
+        if !has_windows || forecast.suits_windows(self.hints.lps, workers) {
+            return;
+        }
+        let instead = self.others().find(|&number| !self.known[number].has_windows);
+        let Some(instead) = instead else { return };
+        if forecast.are_few(self.hints.lps, workers) {
+            self.waiting = Some(self.incumbent);
+        }
+        self.begin_with(instead);
     }
 
     /// Called before a look: what an engine tells of the work.
@@ -107,7 +141,7 @@ impl Choice {
 
     /// How many pending events of a worker are enough for windows.
     fn enough_pending(&self, candidate: usize) -> u64 {
-        PENDING_FEW.max((self.lps_of_worker(candidate) / SPARSE) as u64)
+        enough_pending(self.lps_of_worker(candidate))
     }
 
     /// Whether the one that was to begin has enough pending events by now: as soon as it has, the

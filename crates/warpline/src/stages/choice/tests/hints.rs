@@ -3,7 +3,10 @@
 
 use super::*;
 use crate::{
-    stages::choice::hints::{PENDING_FEW, WINDOW_FEW},
+    stages::{
+        Forecast,
+        choice::hints::{PENDING_FEW, WINDOW_FEW},
+    },
     watch::Hint,
 };
 
@@ -72,6 +75,22 @@ fn many_lps_need_many_events() {
     assert_eq!(begins(300_000, 150_000, Some((20_000, 20))), (0, false), "windows are wide");
     assert_eq!(begins(300_000, 1_000, Some((100, 30))), (1, true), "it may grow");
     assert_eq!(begins(300_000, 150_000, Some((15_000, u64::MAX))), (2, false), "it has no end");
+}
+
+/// The same is foreseen before windows make all LPs, as far as their first events tell.
+/// (Red without `foresee`, and if windows wait that have enough events.)
+#[test]
+fn windows_do_not_even_make_lps_for_few_events() {
+    let begins = |pending, events| {
+        let mut choice = choice();
+        choice.note_lps(300_000, 8);
+        choice.foresee(Forecast { pending, events });
+        (choice.begin_stage(), choice.waiting.is_some())
+    };
+    assert_eq!(begins(5_000.0, 1.2e6), (0, false));
+    assert_eq!(begins(4_000.0, 1.2e6), (1, true), "it may have more later");
+    assert_eq!(begins(300_000.0, 1e6), (1, false), "the run is short");
+    assert_eq!(begins(300_000.0, f64::INFINITY), (0, false));
 }
 
 /// Windows that had few events at the start begin when they have enough, if that is soon; and the
