@@ -242,7 +242,7 @@ fn a_beginning_without_a_scale() {
         (whole, None, |first| first / 16 + 64),
         (whole, Some(1e-9), |_| 0),
     ];
-    let sizes = [(64, 1e-6, 1), (64, 1e-6, 2), (2048, 1e-7, 1), (2048, 1e-7, 2)];
+    let sizes = [(64, 4e-7, 1), (64, 4e-7, 2), (2048, 3e-8, 1), (2048, 3e-8, 2)];
     for ((next, lookahead, most), (lps, end, workers)) in
         cases.into_iter().flat_map(|case| sizes.map(|size| (case, size)))
     {

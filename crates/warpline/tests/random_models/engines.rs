@@ -227,7 +227,7 @@ fn apart(spec: &Spec) -> Spec {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(1000), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(300), ..ProptestConfig::default() })]
 
     /// KEY-C: all engines give the events the same keys, however they execute them.
     #[test]

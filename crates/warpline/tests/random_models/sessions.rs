@@ -242,7 +242,7 @@ fn short_steps_are_sequential() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(1000), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(300), ..ProptestConfig::default() })]
 
     /// SESSION-A: wherever it stops, and whichever engine goes on.
     #[test]
