@@ -90,10 +90,9 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
         let traits = Traits::of(model);
         let foresees = begins && workers > 1;
         let forecast = foresees.then(|| forecast(model, settings.seed, settings.end)).flatten();
-        // Where windows do not begin, it is not worth a long look who else runs.
-        let is_small =
-            forecast.is_some_and(|forecast| !forecast.suits_windows(traits.lps, workers));
-        let idle = ranks.idle_cores(workers, if is_small { 0 } else { traits.lps });
+        // A run that is soon over is not worth a long look who else runs.
+        let is_short = forecast.is_some_and(|forecast| forecast.is_short(traits.lps));
+        let idle = ranks.idle_cores(workers, if is_short { 0 } else { traits.lps });
         let all = Candidate::all(workers, (ranks.cores(), idle), traits, settings.end);
         Candidates { forecast, ..all }
     };

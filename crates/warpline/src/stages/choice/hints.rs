@@ -28,10 +28,9 @@ const EVENTS_OF_LP: u64 = 4;
 const LEFT_LEAST: f64 = 8e-3;
 
 impl Forecast {
-    /// Whether windows of so many workers do well to begin the run, as far as this tells: there are
-    /// enough events, now and later.
-    pub(crate) fn suits_windows(&self, lps: usize, workers: usize) -> bool {
-        !self.are_few(lps, workers) && self.events >= (EVENTS_OF_LP * lps as u64) as f64
+    /// Whether the run is over when each LP has handled a few events, as far as this tells.
+    pub(crate) fn is_short(&self, lps: usize) -> bool {
+        self.events < (EVENTS_OF_LP * lps as u64) as f64
     }
 
     /// Whether few events will be pending when all LPs have started.
@@ -79,12 +78,13 @@ impl Choice {
     /// begun, so far as it is known before they have made all LPs.
     pub(crate) fn foresee(&mut self, forecast: Forecast) {
         let Known { has_windows, workers, .. } = self.known[self.incumbent];
-        if !has_windows || forecast.suits_windows(self.hints.lps, workers) {
+        let are_few = forecast.are_few(self.hints.lps, workers);
+        if !has_windows || !are_few && !forecast.is_short(self.hints.lps) {
             return;
         }
         let instead = self.others().find(|&number| !self.known[number].has_windows);
         let Some(instead) = instead else { return };
-        if forecast.are_few(self.hints.lps, workers) {
+        if are_few {
             self.waiting = Some(self.incumbent);
         }
         self.begin_with(instead);
