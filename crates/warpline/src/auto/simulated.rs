@@ -82,7 +82,7 @@ fn run<B: Buffer<Note> + Send>(
 #[test]
 fn runs_that_change_engines_agree_with_the_sequential_engine() {
     let seeds = seeds(SEEDS);
-    if let Some(stages) = on_all_cores(0..seeds, |seed| named(seed, simulate)) {
+    if let Some(stages) = on_all_cores(0..u64::MAX, seeds, |seed| named(seed, simulate)) {
         assert!(stages > 2 * seeds, "hardly any hand-overs: {stages} stages");
     }
 }

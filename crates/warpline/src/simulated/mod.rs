@@ -119,11 +119,15 @@ pub(crate) fn named<T>(seed: u64, run: fn(u64) -> T) -> T {
     })
 }
 
-/// Runs all these seeds on all cores, and adds the results up; or only the seed that the
-/// environment names in `SIMULATED_SEED`, if it is one of them.
-pub(crate) fn on_all_cores<T: Sum + Send>(seeds: Range<u64>, run: fn(u64) -> T) -> Option<T> {
+/// Runs the first so many of these seeds on all cores, and adds the results up; or only the seed
+/// that the environment names in `SIMULATED_SEED`, if it is one of all these.
+pub(crate) fn on_all_cores<T: Sum + Send>(
+    all: Range<u64>,
+    runs: u64,
+    run: fn(u64) -> T,
+) -> Option<T> {
     if let Some(seed) = std::env::var("SIMULATED_SEED").ok().and_then(|seed| seed.parse().ok()) {
-        if seeds.contains(&seed) {
+        if all.contains(&seed) {
             run(seed);
         }
         return None;
@@ -131,8 +135,8 @@ pub(crate) fn on_all_cores<T: Sum + Send>(seeds: Range<u64>, run: fn(u64) -> T) 
     let threads = thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
     thread::scope(|scope| {
         let some = |first| {
-            let all = (seeds.start + first..seeds.end).step_by(threads as usize);
-            move || all.map(run).sum::<T>()
+            let some = (all.start + first..all.start + runs).step_by(threads as usize);
+            move || some.map(run).sum::<T>()
         };
         let all: Vec<_> = (0..threads).map(|first| scope.spawn(some(first))).collect();
         let results = all.into_iter().map(|one| one.join().expect("a seed failed, see above"));

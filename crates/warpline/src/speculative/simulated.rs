@@ -380,9 +380,7 @@ fn check_error(error: RunError, log: &Log, truth: &Truth, events_max: u64) {
 #[test]
 fn simulated_runs_agree_with_the_sequential_engine() {
     let seeds = seeds(SEEDS);
-    let only = std::env::var("SIMULATED_SEED").is_ok();
-    let all = 0..if only { u64::MAX } else { seeds };
-    if let Some(rollbacks) = on_all_cores(all, |seed| named(seed, simulate)) {
+    if let Some(rollbacks) = on_all_cores(0..u64::MAX, seeds, |seed| named(seed, simulate)) {
         let Rollbacks { all, deep_by_field, resizes_by_field, coasted } = rollbacks;
         assert!(all > seeds, "the schedules do not lead to rollbacks: {all}");
         assert!(deep_by_field > seeds / 20, "hardly any in two windows: {deep_by_field}");

@@ -466,8 +466,7 @@ fn simulate_seed(seed: u64) -> u64 {
 /// Runs the first `own` of these seeds, or as many as `SIMULATED_SEEDS` says.
 fn run_seeds(all: Range<u64>, own: u64) {
     let runs = seeds(own).min(all.end - all.start);
-    let seeds = all.start..all.start + runs;
-    if let Some(rolled_back) = on_all_cores(seeds, |seed| named(seed, simulate_seed)) {
+    if let Some(rolled_back) = on_all_cores(all, runs, |seed| named(seed, simulate_seed)) {
         assert!(rolled_back > runs, "the schedules do not lead to rollbacks: {rolled_back}");
     }
 }

@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn runs_that_hand_over_agree_with_the_sequential_engine() {
         let seeds = seeds(1_000);
-        if let Some(stages) = on_all_cores(0..seeds, |seed| named(seed, simulate)) {
+        if let Some(stages) = on_all_cores(0..u64::MAX, seeds, |seed| named(seed, simulate)) {
             assert!(stages > 2 * seeds, "hardly any hand-overs: {stages} stages");
         }
     }
