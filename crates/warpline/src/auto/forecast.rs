@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use warpline_core::{EventKey, Io, LpId, Model};
 
 use crate::{
-    handling::{self, Admission, CutOff, Halt, Lp, Sink, Source},
+    handling::{self, Admission, Halt, Lp, Sink, Source},
     panics,
     stages::Forecast,
 };
@@ -40,9 +40,8 @@ pub(super) fn forecast<M: Model>(model: &M, seed: u64, end: f64) -> Option<Forec
     if sample < SAMPLE_LEAST {
         return None;
     }
-    let (sends_most, cut_off) = (SENDS_EACH * sample as u64, CutOff::default());
-    let mut first =
-        FirstEvents { admission, cut_off, end, sent: 0, pending: 0, times: 0.0, sends_most };
+    let sends_most = SENDS_EACH * sample as u64;
+    let mut first = FirstEvents { admission, end, sent: 0, pending: 0, times: 0.0, sends_most };
     let mut started = 0;
     for me in spread(sample, lps).take_while(|_| began.elapsed() < TIME_MOST) {
         panics::catch(|| first.start(model, me, seed)).ok()?;
@@ -64,7 +63,6 @@ fn spread(sample: usize, lps: usize) -> impl Iterator<Item = LpId> {
 /// What LPs have sent that were started ahead. Nothing is kept.
 struct FirstEvents {
     admission: Admission,
-    cut_off: CutOff,
     end: f64,
     /// How many events, how many of them before the end, and the sum of their times.
     sent: u64,
@@ -76,13 +74,7 @@ struct FirstEvents {
 impl FirstEvents {
     fn start<M: Model>(&mut self, model: &M, me: LpId, seed: u64) {
         let Lp { mut state, mut core } = Lp::new(model, me, seed);
-        let mut left = self.sends_most.saturating_sub(self.sent);
-        let is_to_stop = || {
-            let stops = left == 0;
-            left = left.saturating_sub(1);
-            stops
-        };
-        handling::start(&mut state, &mut core, model, me, self, is_to_stop);
+        handling::start(&mut state, &mut core, model, me, self, || false);
     }
 
     /// What all LPs will send, of which each that was started stands for so many. Each event is
@@ -102,13 +94,17 @@ impl<T> Sink<T> for FirstEvents {
     }
 
     fn accept(&mut self, key: EventKey, _: LpId, _: Option<Io>, _: impl Source<T>) {
+        if self.sent == self.sends_most {
+            Sink::<T>::halt(self, Halt::Stopped);
+        }
         self.sent += 1;
         self.pending += u64::from(key.time_value() < self.end);
         self.times += key.time_value();
     }
 
-    fn halt(&mut self, halt: Halt) -> ! {
-        self.cut_off.halt(halt)
+    /// For whatever reason: none is told (FORE-A).
+    fn halt(&mut self, _: Halt) -> ! {
+        panics::cut_off()
     }
 }
 

@@ -82,8 +82,19 @@ impl Choice {
         if !has_windows || !are_few && !forecast.is_short(self.hints.lps) {
             return;
         }
-        let instead = self.others().find(|&number| !self.known[number].has_windows);
-        let Some(instead) = instead else { return };
+        if let Some(instead) = self.without_windows() {
+            self.give_way(instead, are_few);
+        }
+    }
+
+    /// Who has no windows and may begin instead of the incumbent.
+    fn without_windows(&self) -> Option<usize> {
+        self.others().find(|&number| !self.known[number].has_windows)
+    }
+
+    /// Lets another candidate begin. Those who have too few events wait for more.
+    fn give_way(&mut self, instead: usize, are_few: bool) {
+        debug_assert!(instead != self.incumbent, "who gives way begins");
         if are_few {
             self.waiting = Some(self.incumbent);
         }
@@ -122,16 +133,13 @@ impl Choice {
         let expected = window.map(|(events, windows)| events.saturating_mul(windows));
         let short = EVENTS_OF_LP * self.lps_of_worker(self.incumbent) as u64;
         let instead = if are_few || is_narrow && expected.is_some_and(|events| events < short) {
-            self.others().find(|&number| !self.known[number].has_windows)
+            self.without_windows()
         } else {
             self.hints.wider.filter(|_| is_narrow)
         };
-        let Some(instead) = instead else { return };
-        if are_few {
-            self.waiting = Some(self.incumbent);
+        if let Some(instead) = instead {
+            self.give_way(instead, are_few);
         }
-        self.promote(instead, 0.0);
-        self.next = instead;
     }
 
     fn lps_of_worker(&self, candidate: usize) -> usize {
